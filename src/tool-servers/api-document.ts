@@ -26,6 +26,8 @@ export type Operations = ReadonlyMap<string, ToolOperation>
 
 const mostBytes = 16 * 1024 * 1024
 const withinMs = 30_000
+/** Nothing else runs while a document is read. */
+const mostWorkMs = 3000
 
 export interface Documents {
   /** The operations of an API, by the names of their tools. */
@@ -39,7 +41,9 @@ export const makeDocuments = Effect.fnUntraced(function* (client: VendorClient["
     const text = yield* /^https?:/.test(api.document) ? fetched(api) : fromFile(api.document)
     const json = yield* Effect.fromResult(parsed(text))
     const { baseUrl, tags, operations } = api
-    const found = toolsOf(json, { baseUrl, documentUrl: api.document, tags, operations })
+    const startedAt = performance.now()
+    const isOver = () => performance.now() - startedAt > mostWorkMs
+    const found = toolsOf(json, { baseUrl, documentUrl: api.document, tags, operations, isOver })
     if (found.problems.length > 0) {
       const problems = found.problems.slice(0, 20).map(({ place, message }) => `${place}: ${message}`)
       yield* Effect.logWarning("Operations of an API are no tools", { server: api.id, problems })

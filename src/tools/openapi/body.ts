@@ -124,6 +124,9 @@ interface ObjectSchema {
   readonly required: ReadonlyArray<string>
 }
 
+/** A larger object is one argument. */
+const mostProperties = 500
+
 /** Schemas of `allOf` are looked into this deep. */
 const maxAllOf = 8
 
@@ -134,6 +137,7 @@ const propertiesOf = (document: JsonObject, schema: unknown, depth = 0): ObjectS
   if (more.some((name) => name in found && found[name] !== false) || found["nullable"] === true) return undefined
   if (found["type"] !== undefined && found["type"] !== "object") return undefined
   const own = objectAt(found, "properties")
+  if (own !== undefined && Object.keys(own).length > mostProperties) return undefined
   const required = listAt(found, "required").filter((name) => typeof name === "string")
   const parts: Array<ObjectSchema> = [{ properties: own ?? {}, required }]
   for (const each of listAt(found, "allOf")) {

@@ -5,7 +5,14 @@ const hashLength = 8
 
 const digestOf = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, hashLength)
 
-const plain = (text: string): string => text.replace(/[^A-Za-z0-9_-]+/g, "_").replace(/^_+|_+$/g, "")
+/** The part of a longer text that becomes a name. */
+const longest = 256
+
+const plain = (text: string): string =>
+  text
+    .slice(0, longest)
+    .replace(/[^A-Za-z0-9_-]+/g, "_")
+    .replace(/^_+|_+$/g, "")
 
 export interface NamedOperation {
   readonly operationId: string | undefined
@@ -20,7 +27,9 @@ export interface NamedOperation {
 export const toolNameOf = (operation: NamedOperation, taken: ReadonlySet<string>, maxLength: number): string => {
   const { operationId, method, path } = operation
   const name =
-    plain(operationId ?? "") || plain(`${method.toLowerCase()}${path.replace(/\{([^{}]*)\}/g, "by_$1")}`) || method
+    plain(operationId ?? "") ||
+    plain(`${method.toLowerCase()}${path.slice(0, longest).replace(/\{([^{}]*)\}/g, "by_$1")}`) ||
+    method
   if (name.length <= maxLength && !taken.has(name)) return name
   const digest = digestOf(`${method} ${path}`)
   return `${name.slice(0, maxLength - hashLength - 1).replace(/_+$/, "")}_${digest}`

@@ -23,6 +23,8 @@ export interface OpenApiOptions {
   /** Operations with one of these ids. */
   readonly operations?: ReadonlyArray<string> | undefined
   readonly maxTools?: number | undefined
+  /** Whether no more time may be spent; never if absent. */
+  readonly isOver?: (() => boolean) | undefined
   readonly maxNameLength?: number | undefined
 }
 
@@ -68,7 +70,7 @@ export const toolsOf = (document: unknown, options: OpenApiOptions = {}): OpenAp
   if (!/^3\.[012](\.|$)/.test(stringAt(document, "openapi") ?? "")) {
     return onlyProblem("it is not of OpenAPI 3.0, 3.1 or 3.2")
   }
-  const { maxTools = defaultMaxTools } = options
+  const { maxTools = defaultMaxTools, isOver = never } = options
   const operations: Array<ToolOperation> = []
   const problems: Array<OpenApiProblem> = []
   const names = new Set<string>()
@@ -76,6 +78,10 @@ export const toolsOf = (document: unknown, options: OpenApiOptions = {}): OpenAp
   for (const found of operationsIn(document)) {
     if (!isAllowed(found, options)) continue
     const place = `${found.method} ${found.path}`
+    if (isOver()) {
+      problems.push({ place, message: "the document takes too long to be read" })
+      break
+    }
     const operation = operations.length < maxTools ? operationOf(document, found, names, options) : tooMany
     if (isUnsupported(operation)) {
       problems.push({ place, message: operation.problem })
@@ -91,6 +97,8 @@ export const toolsOf = (document: unknown, options: OpenApiOptions = {}): OpenAp
   }
   return { operations, problems: [...problems, ...unknownIn(document, options)] }
 }
+
+const never = () => false
 
 const onlyProblem = (message: string): OpenApiTools => ({ operations: [], problems: [{ place: "document", message }] })
 

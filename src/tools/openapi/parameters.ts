@@ -39,6 +39,8 @@ const styles: ReadonlySet<unknown> = new Set([
 ])
 export const isStyle = (value: unknown): value is ParameterStyle => styles.has(value)
 
+const mostParameters = 500
+
 /** The parameters of an operation and of its path; the operation's replace those with the same name and place. */
 export const parametersOf = (
   document: JsonObject,
@@ -48,7 +50,9 @@ export const parametersOf = (
   collected: Arguments,
 ): ReadonlyArray<OperationParameter> | Unsupported => {
   const found = new Map<string, JsonObject>()
-  for (const each of [...listAt(pathItem, "parameters"), ...listAt(operation, "parameters")]) {
+  const given = [...listAt(pathItem, "parameters"), ...listAt(operation, "parameters")]
+  if (given.length > mostParameters) return { problem: "it has too many parameters" }
+  for (const each of given) {
     const parameter = followed(document, each)
     if (parameter === undefined) return { problem: "a parameter's reference leads nowhere" }
     found.set(`${parameter["in"]} ${parameter["name"]}`, parameter)

@@ -6,6 +6,7 @@
  * keywords that JSON Schema does not have are left out.
  */
 import { isObject, type JsonObject } from "../../dialects/parse/json.ts"
+import { jsonLength } from "./json-length.ts"
 import { followed, valueAt } from "./references.ts"
 
 export interface SchemaLimits {
@@ -60,6 +61,9 @@ const schemaKeywords = [
 ]
 const listKeywords = ["allOf", "anyOf", "oneOf", "prefixItems"]
 const mapKeywords = ["patternProperties", "dependentSchemas"]
+
+/** The JSON of a property is at least this long. */
+const leastProperty = 6
 
 /** Schemas of one tool. Its budget is shared, so that a tool's input is bounded. */
 export class SchemaReader {
@@ -151,8 +155,9 @@ export class SchemaReader {
     for (const name of copied) {
       const value = schema[name]
       if (value === undefined) continue
+      this.#bytes += name.length + 4 + jsonLength(value, this.#limits.maxBytes)
+      if (this.isFull) return read
       read[name] = value
-      this.#bytes += name.length + 4 + (JSON.stringify(value)?.length ?? 0)
     }
     for (const name of schemaKeywords) if (name in schema) read[name] = this.read(schema[name], depth + 1)
     for (const name of listKeywords) {
@@ -168,6 +173,8 @@ export class SchemaReader {
   #readProperties({ properties, required }: JsonObject, read: Record<string, unknown>, depth: number): void {
     const left = new Set<unknown>()
     if (isObject(properties)) {
+      this.#bytes += Object.keys(properties).length * leastProperty
+      if (this.isFull) return
       const kept = Object.entries(properties).filter(([name, schema]) => {
         const isKept = followed(this.#document, schema)?.["readOnly"] !== true && !isReadOnly(schema)
         if (!isKept) left.add(name)
