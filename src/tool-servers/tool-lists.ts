@@ -144,8 +144,16 @@ export class ToolLists extends Context.Service<
             { discard: true },
           ),
         )
+      /** Servers whose lists are read again in a moment: changes that come together are one. */
+      const changed = new Set<string>()
       onChange((server) => {
-        fork(forget(server))
+        if (changed.has(server)) return
+        changed.add(server)
+        const forgotten = Effect.suspend(() => {
+          changed.delete(server)
+          return forget(server)
+        })
+        fork(Effect.andThen(Effect.sleep(togetherMs), forgotten))
       })
       return ToolLists.of({
         read: Effect.fnUntraced(function* (entry, list, owner) {
@@ -185,6 +193,7 @@ export class ToolLists extends Context.Service<
 }
 
 const empty: ServerList = { entries: [], isCut: false }
+const togetherMs = 250
 const freshFor = Duration.seconds(60)
 /** A server that does not answer is not waited for by each reader. */
 const pauseAfter = (exit: Exit.Exit<ServerList, ServerFailed>) => {

@@ -49,6 +49,10 @@ const maxRequests = 16
 
 const tooLong = new ProcessFailed({ reason: "message", message: "its reply is too large, or too complex" })
 const hangs = new ProcessFailed({ reason: "ended", message: "it does not answer any more" })
+const floods = new ProcessFailed({ reason: "message", message: "it writes too many messages that belong to no call" })
+const deaf = new ProcessFailed({ reason: "message", message: "it does not read the answers to its requests" })
+/** The time in which messages of no call are counted. */
+const countedMs = 10_000
 const garbage = new ProcessFailed({ reason: "message", message: "its output has no messages" })
 
 export class Connection {
@@ -61,6 +65,9 @@ export class Connection {
   #requests = 0
   /** Lines in a row that were no message; from its limit on nothing is read. */
   #unreadable = 0
+  /** Messages of no call, since a time. */
+  #unasked = 0
+  #countedSince = 0
   /** Ends the process, unless it writes something before. */
   #silence: NodeJS.Timeout | undefined
   /** Lines that were skipped, in all. */
@@ -161,7 +168,8 @@ export class Connection {
     clearTimeout(this.#silence)
     this.#silence = undefined
     const line = text.trim()
-    if (line === "" || this.#unreadable >= this.#options.limits.maxUnreadableLines) return
+    const { maxUnreadableLines, maxUnasked } = this.#options.limits
+    if (line === "" || this.#unreadable >= maxUnreadableLines || this.#unasked > maxUnasked) return
     const batch = readBatch(line)
     if (batch === undefined) this.#readMessage(line)
     else for (const message of batch) this.#readMessage(message)
@@ -188,7 +196,10 @@ export class Connection {
       return
     }
     const call = this.#calls.take(id)
-    if (call === undefined) return
+    if (call === undefined) {
+      this.#countUnasked()
+      return
+    }
     call.message(responseOf(line, message, call.sent), true)
     this.#listener.freed()
   }
@@ -197,16 +208,24 @@ export class Connection {
     // In a session a server cancels its own requests, whose ids may be those of calls.
     if (method === "notifications/cancelled" && this.session?.isStateless !== true) return
     const id = callOf(method, message)
-    if (typeof id === "number" || typeof id === "string") {
-      const call = this.#calls.get(id)
-      call?.message(notificationOf(json, method, call.sent), false)
-    } else {
+    const isOfCall = typeof id === "number" || typeof id === "string"
+    const call = isOfCall ? this.#calls.get(id) : undefined
+    if (call !== undefined) {
+      call.message(notificationOf(json, method, call.sent), false)
+      return
+    }
+    this.#countUnasked()
+    if (!isOfCall) {
       this.#listener.notification({ method, params: objectAt(message, "params"), json })
     }
   }
 
   #readRequest({ id, method, message }: ReceivedMessage & { readonly kind: "request" }): void {
-    const respond = (answer: ServerAnswer) => this.#write({ id, ...answer })
+    this.#countUnasked()
+    const respond = (answer: ServerAnswer) => {
+      if (this.#child.unreadBytes > this.#options.maxMessageBytes) this.#child.kill(deaf)
+      else this.#write({ id, ...answer })
+    }
     if (method === "ping") {
       respond({ result: {} })
       return
@@ -225,6 +244,15 @@ export class Connection {
       this.#requests--
       respond(answer)
     })
+  }
+
+  #countUnasked(): void {
+    const nowMs = Date.now()
+    if (nowMs - this.#countedSince > countedMs) {
+      this.#countedSince = nowMs
+      this.#unasked = 0
+    }
+    if (++this.#unasked > this.#options.limits.maxUnasked) this.#child.kill(floods)
   }
 
   #breakLong(line: LongLine): void {

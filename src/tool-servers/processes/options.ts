@@ -42,6 +42,8 @@ export interface ProcessLimits {
   readonly stableMs: number
   /** Lines in a row that are no message, after which a process is ended. */
   readonly maxUnreadableLines: number
+  /** Messages in ten seconds that belong to no call, after which a process is ended. */
+  readonly maxUnasked: number
   /** The interval of the checks of memory. */
   readonly memoryCheckMs: number
   /** Lines of the error output that are logged in each minute. */
@@ -62,6 +64,7 @@ export const defaultLimits: ProcessLimits = {
   maxWaitedPauseMs: 1000,
   stableMs: 30_000,
   maxUnreadableLines: 100,
+  maxUnasked: 10_000,
   memoryCheckMs: 500,
   maxLoggedLines: 100,
 }

@@ -55,6 +55,14 @@ const tools: Record<string, (id: string | number, message: Message, line: string
       })
     write({ id, result: text("done") })
   },
+  pour: (_id, { params }) => {
+    const lines = `${JSON.stringify({ jsonrpc: "2.0", ...Object(params?.arguments?.["message"]) })}\n`.repeat(100)
+    const pour = (): void => {
+      while (process.stdout.write(lines));
+      process.stdout.once("drain", pour)
+    }
+    pour()
+  },
   exact: (id) => process.stdout.write(`{"jsonrpc":"2.0","id":${id},"result":{"n":12345678901234567890,"m":1.10}}\r\n`),
   twice: (id) => {
     write({ id, result: text("first") })

@@ -52,6 +52,28 @@ describe("a process that crashes", () => {
   })
 })
 
+describe("a process that writes without end", () => {
+  it.each([
+    ["notifications", { method: "notifications/message", params: { level: "info", data: "x" } }],
+    ["changes of its lists", { method: "notifications/tools/list_changed" }],
+    ["progress of no call", { method: "notifications/progress", params: { progressToken: "none", progress: 1 } }],
+    ["requests", { id: 1, method: "roots/list" }],
+    ["pings", { id: 1, method: "ping" }],
+    ["responses to nothing", { id: 99_999, result: {} }],
+  ])("%s is ended", async (_, message) => {
+    const { processes } = await openProcesses([fixture("sessions")])
+    const { error } = await callTool(processes, "pour", { message }).received.done
+    expect(error).toMatchObject({ reason: "message", message: "it writes too many messages that belong to no call" })
+  })
+
+  it("and does not read the answers is ended before they fill the memory", async () => {
+    const limits = { maxUnasked: Number.POSITIVE_INFINITY }
+    const { processes } = await openProcesses([fixture("sessions")], { limits, maxMessageBytes: 100_000 })
+    const { error } = await callTool(processes, "pour", { message: { id: 1, method: "ping" } }).received.done
+    expect(error).toMatchObject({ reason: "message", message: "it does not read the answers to its requests" })
+  })
+})
+
 describe("output", () => {
   it("that is no message is skipped and counted", async () => {
     const { processes } = await openProcesses([fixture()])
