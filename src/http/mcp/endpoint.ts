@@ -41,13 +41,14 @@ import {
   unknownName,
   unknownSession,
 } from "./mcp-errors.ts"
+import { OpenStreams } from "./open-streams.ts"
 import { makeOriginCheck } from "./origin.ts"
 import { type McpMessage, readMcp } from "./read-message.ts"
 import { accept, answerWith, notTaken, refuse, sendResult, write } from "./replies.ts"
 import { makeRunCall } from "./run-call.ts"
 import { makeCancelCall, RunningCalls } from "./running-calls.ts"
 import { makeSessionMessages } from "./session-messages.ts"
-import { type ClientSession, clientOf, openSession, ownerOf, sealSession } from "./session-token.ts"
+import { type ClientSession, callerName, clientOf, openSession, ownerOf, sealSession } from "./session-token.ts"
 
 interface Exchange extends CallPlace {
   readonly authenticated: Authenticated
@@ -86,8 +87,16 @@ export class McpEndpoint extends Context.Service<
       const running = new RunningCalls()
       const cancelCall = yield* makeCancelCall(running)
       const { subscribe, forward } = makeSessionMessages({ tools, sessions, sealer })
+      const streams = new OpenStreams(mostStreams)
       const changes = (request: RuntimeRequest, stream: ChangeStream) =>
-        whileValid(() => again(request), streamChanges({ catalogue, tools, sessions, isDraining }, stream))
+        Effect.acquireUseRelease(
+          Effect.suspend(() => {
+            const end = streams.begin(callerName(stream.place.caller))
+            return end === undefined ? Effect.fail(tooManyStreams) : Effect.succeed(end)
+          }),
+          () => whileValid(() => again(request), streamChanges({ catalogue, tools, sessions, isDraining }, stream)),
+          (end) => Effect.sync(end),
+        )
       const runCall = makeRunCall(yield* makeCallRunner, makeTool(sessions), sealer, running)
 
       const instructionsOf = ({ isJoined, entries: [entry], owner }: CallPlace) => {
@@ -241,6 +250,10 @@ export class McpEndpoint extends Context.Service<
     }),
   )
 }
+
+/** The streams of changes that a key, or an end user of it, has at a time on one node. */
+const mostStreams = 1000
+const tooManyStreams = serviceError("rate_limited", "Too many streams of changes are open", { retryAfterMs: 60_000 })
 
 const fail = (response: ServerResponse, error: ServiceError, requestId: string, challenge: string): void => {
   if (response.headersSent) return void response.destroy()

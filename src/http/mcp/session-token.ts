@@ -38,7 +38,8 @@ export const clientOf = ({ clientInfo, capabilities }: JsonObject): Pick<ClientS
 
 const isJsonObject = (value: unknown): value is JsonObject => isObject(value)
 
-const nameOf = (caller: Caller): string => callerAsOwner(caller).name
+/** The organisation, the key and the end user. */
+export const callerName = (caller: Caller): string => callerAsOwner(caller).name
 
 /** The owner of sessions with servers: of a client's own session, or of all calls of its caller that have none. */
 export const ownerOf = (caller: Caller, session: ClientSession | undefined): SessionOwner => {
@@ -48,7 +49,7 @@ export const ownerOf = (caller: Caller, session: ClientSession | undefined): Ses
   return { ...owner, name: `${owner.name} ${id}`, client: { info, capabilities } }
 }
 
-const contextOf = (caller: Caller): string => `mcp-session ${nameOf(caller)}`
+const contextOf = (caller: Caller): string => `mcp-session ${callerName(caller)}`
 
 export const sealSession = (sealer: Sealer, caller: Caller, session: ClientSession): string =>
   sealer.seal(
@@ -74,9 +75,9 @@ const writeRequest = Schema.encodeSync(RequestText)
 const readRequest = Schema.decodeUnknownOption(RequestText)
 
 export const sealRequest = (sealer: Sealer, caller: Caller, request: ServerRequest): string =>
-  sealer.seal(writeRequest(request), `mcp-request ${nameOf(caller)}`)
+  sealer.seal(writeRequest(request), `mcp-request ${callerName(caller)}`)
 
 export const openRequest = (sealer: Sealer, caller: Caller, id: MessageId): ServerRequest | undefined =>
   typeof id === "string"
-    ? Option.getOrUndefined(readRequest(sealer.open(id, `mcp-request ${nameOf(caller)}`) ?? ""))
+    ? Option.getOrUndefined(readRequest(sealer.open(id, `mcp-request ${callerName(caller)}`) ?? ""))
     : undefined
