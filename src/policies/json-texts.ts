@@ -9,6 +9,7 @@ import { everyPart, type Parts, partOf, partOfMember } from "./parts.ts"
 /** Members that hold data, addresses and what a vendor sealed; other strings in them are text. */
 const opaque: ReadonlySet<string> = new Set([
   "data",
+  "blob",
   "file_data",
   "image_url",
   "url",

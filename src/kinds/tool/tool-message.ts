@@ -21,6 +21,10 @@ export const progressTokenOf = ({ _meta: meta }: JsonObject): string | number | 
   return typeof token === "string" || typeof token === "number" ? token : undefined
 }
 
+/** The client's metadata that its server gets. */
+export const passedMeta = ({ _meta: meta }: JsonObject): JsonObject =>
+  isJsonObject(meta) ? Object.fromEntries(Object.entries(meta).filter(([member]) => !own.has(member))) : {}
+
 /** @param id of the message at the server, which is its token for progress too */
 export const messageTo = (
   { text, params, method, name }: Pick<ToolRequest, "text" | "params" | "method" | "name">,
@@ -29,9 +33,8 @@ export const messageTo = (
 ): string => {
   const { _meta: sent } = params
   const given = isJsonObject(sent) ? sent : {}
-  const kept = Object.fromEntries(Object.entries(given).filter(([member]) => !own.has(member)))
   const meta = {
-    ...kept,
+    ...passedMeta(params),
     ...(progressTokenOf(params) !== undefined && { progressToken: id }),
     ...(isStateless(session) &&
       statelessMeta(objectIn(given, metaNames.capabilities), objectIn(given, metaNames.client))),

@@ -12,7 +12,7 @@ import type { Amount } from "../../money/amount.ts"
 import type { Charge } from "../../money/pricing.ts"
 import { textsOfJson } from "../../policies/json-texts.ts"
 import type { Parts } from "../../policies/parts.ts"
-import { type EditText, editJsonTexts } from "../../policies/reply/reply-blocks.ts"
+import type { EditText } from "../../policies/reply/reply-blocks.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
 import type { ResponseMessage } from "../../protocol/mcp/message.ts"
 import type { Timeouts } from "../../protocol/timeout-tiers.ts"
@@ -27,6 +27,7 @@ import { headersOfArguments } from "../../tools/header-values.ts"
 import { placesOf } from "../../tools/tool-price.ts"
 import type { UpstreamHead, VendorClient } from "../../upstream/client.ts"
 import { ReportedUnits } from "../passed/reported-units.ts"
+import { editAnswer } from "./answer-texts.ts"
 import { BetweenMessages, type SentTo } from "./between-messages.ts"
 import { answerOutcome, failedOutcome, isAboutSession, mayHaveRun, preparationError, withUsage } from "./tool-answer.ts"
 import { type ToolOutcome, toolBill } from "./tool-bill.ts"
@@ -246,16 +247,15 @@ export class ToolTask implements Task<ToolReply> {
   answered(parts: Parts): string {
     if (!parts.has("toolResults")) return ""
     const answer = this.#answer
-    return answer !== undefined && "result" in answer ? textsOfJson(answer.result).join("\n") : ""
+    if (answer === undefined) return ""
+    // The error of a server is a text of it too.
+    return textsOfJson("result" in answer ? answer.result : answer.error).join("\n")
   }
 
   finish({ cost, currency }: { readonly cost: string; readonly currency: string }, edit?: EditText) {
-    // All texts of an answer are a result, also those that look like arguments.
-    const ofResult: EditText = (text, part, isJson) =>
-      edit?.(text, part === "own" ? part : "toolResults", isJson) ?? text
-    const text = edit === undefined ? this.#text : editJsonTexts(this.#text, ofResult)
-    const isPriced = this.#call.request.prices !== undefined
     const answer = this.#answer
+    const text = edit === undefined || answer === undefined ? this.#text : editAnswer(this.#text, answer, edit)
+    const isPriced = this.#call.request.prices !== undefined
     return (balance: string): ToolReply => ({
       message: isPriced ? withUsage(text, answer, { cost, currency, balance }) : text,
       ...(answer !== undefined && "error" in answer && { errorCode: answer.error.code }),

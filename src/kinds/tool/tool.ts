@@ -5,6 +5,7 @@ import { textsOfJson } from "../../policies/json-texts.ts"
 import type { TextOfParts } from "../../policies/parts.ts"
 import { serviceError } from "../../protocol/error.ts"
 import type { ToolSessions } from "../../tool-servers/tool-sessions.ts"
+import { passedMeta } from "./tool-message.ts"
 import type { ToolReply, ToolRequest } from "./tool-request.ts"
 import { ToolTask } from "./tool-task.ts"
 
@@ -23,8 +24,11 @@ export const makeTool = (sessions: ToolSessions["Service"]): Kind<ToolRequest, T
 
 const unpriced = serviceError("pricing_guard_tripped", "The tool has no price in the organisation's currency")
 
-/** Everything but its metadata. */
+/** Everything that its server gets. */
 const argumentsOf =
-  ({ params: { _meta: _, ...params } }: ToolRequest): TextOfParts =>
+  ({ params }: ToolRequest): TextOfParts =>
   (parts) =>
-    Effect.sync(() => (parts.has("toolArguments") ? textsOfJson(params).join("\n") : ""))
+    Effect.sync(() => {
+      if (!parts.has("toolArguments")) return ""
+      return textsOfJson({ ...params, _meta: passedMeta(params) }).join("\n")
+    })

@@ -2,8 +2,9 @@
 import { afterAll, describe, expect, it } from "vitest"
 import { newTestIds, testCatalogue, testKey } from "../../../src/testing/gateway.ts"
 import { balanceOf, eventually, holdsOf, useGateway } from "../../support/gateway.ts"
-import { startToolServer, textResult } from "../../support/tool-server.ts"
+import { startToolServer, ToolRefusal, textResult } from "../../support/tool-server.ts"
 
+const base64 = (text: string) => Buffer.from(text).toString("base64")
 const server = await startToolServer({
   isStateless: true,
   tools: {
@@ -17,6 +18,21 @@ const server = await startToolServer({
       return textResult("done")
     },
     leak: () => textResult("The project is Bluebird"),
+    fails: () => {
+      throw new ToolRefusal(-32000, "The project is Bluebird")
+    },
+    reports: () => {
+      throw new ToolRefusal(-32000, "No", { data: { trace: ["for ann@example.com", "in Bluebird"] } })
+    },
+    contact: () => textResult("Write to bob@example.com", { structuredContent: { mail: "bob@example.com" } }),
+    names: () => {
+      throw new ToolRefusal(-32000, "No: ann@example.com", { data: { trace: ["for ann@example.com"] } })
+    },
+    file: () => ({
+      content: [
+        { type: "resource", resource: { uri: "file:///a", blob: base64("It is about Bluebird, and more.".repeat(3)) } },
+      ],
+    }),
   },
 })
 afterAll(() => server.stop())
@@ -50,11 +66,16 @@ budgets:
       ),
 })
 
-const call = async (tool: string, given: object, key = ids.key) => {
+const call = async (tool: string, given: object, key = ids.key, more: object = {}) => {
   const reply = await fetch(`${gateway().baseUrl}/mcp/srv`, {
     method: "POST",
     headers: { authorization: `Bearer ${key}~${testKey}`, "content-type": "application/json" },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: tool, arguments: given } }),
+    body: JSON.stringify({
+      jsonrpc: "2.0",
+      id: 1,
+      method: "tools/call",
+      params: { name: tool, arguments: given, ...more },
+    }),
   })
   return reply.json() as Promise<{
     result?: { content: ReadonlyArray<{ text: string }> }
@@ -79,6 +100,33 @@ describe("a policy", () => {
     expect(error?.data.code).toBe("content_blocked")
     await eventually(settled)
     expect(balance - (await balanceOf(gateway()))).toBe(10_000_000_000n)
+  })
+
+  it("of arguments sees metadata that the server gets, and not the client's name", async () => {
+    const before = server.runs.get("echo") ?? 0
+    const told = { _meta: { note: { text: "It is classified" } } }
+    expect((await call("echo", { text: "x" }, ids.key, told)).error?.data.code).toBe("content_blocked")
+    expect(server.runs.get("echo") ?? 0).toBe(before)
+    const named = { _meta: { "io.modelcontextprotocol/clientInfo": { name: "classified", version: "1" } } }
+    expect((await call("echo", { text: "x" }, ids.key, named)).result).toBeDefined()
+  })
+
+  it.each(["fails", "reports", "file"])("of results withholds what is told in another way: %s", async (name) => {
+    const answer = await call(name, {})
+    expect(answer.error?.data.code).toBe("content_blocked")
+    expect(JSON.stringify(answer)).not.toMatch(/Bluebird|ann@/)
+  })
+
+  it("masks values of the server in its results", async () => {
+    const { result } = await call("contact", {})
+    expect(result?.content[0]?.text).toMatch(/^Write to /)
+    expect(JSON.stringify(result)).not.toContain("bob@")
+  })
+
+  it("masks values in an error of the server", async () => {
+    const { error } = await call("names", {})
+    expect(error).toMatchObject({ code: -32000 })
+    expect(JSON.stringify(error)).not.toContain("ann@")
   })
 
   it("of results is not passed by messages before the result", async () => {
