@@ -22,11 +22,15 @@ export class BetweenMessages {
   readonly #asking: AskServices
   readonly #call: Asked<ToolRequest, ToolReply>
   readonly #isReviewed: boolean
+  /** Whether policies review arguments: the client's answers to requests are no less. */
+  readonly #reviewsAnswers: boolean
 
   constructor(asking: AskServices, call: Asked<ToolRequest, ToolReply>) {
     this.#asking = asking
     this.#call = call
-    this.#isReviewed = call.caller.policies.outbound.length > 0
+    const { inbound, outbound } = call.caller.policies
+    this.#isReviewed = outbound.length > 0
+    this.#reviewsAnswers = inbound.length > 0
   }
 
   /**
@@ -52,7 +56,7 @@ export class BetweenMessages {
   #request(message: RequestMessage, text: string, place: SentTo): void {
     if (isStateless(place.session)) return
     const { client } = this.#call.request
-    const isPassed = message.method !== "ping" && !this.#isReviewed
+    const isPassed = message.method !== "ping" && !this.#isReviewed && !this.#reviewsAnswers
     const id = isPassed ? client.requestIdFor?.(place.session.sessionId, message.id) : undefined
     if (id !== undefined) {
       client.notify(withId(text, id))

@@ -32,6 +32,7 @@ const gateway = useGateway({
   - { id: srv, url: "${server.url}" }
 policies:
   - { id: no-names, direction: outbound, match: { keywords: [Bluebird] }, parts: [toolResults], reason: project }
+  - { id: no-secrets, direction: inbound, match: { keywords: [classified] }, parts: [toolArguments], reason: classified }
 `,
     )
       .replace("unpriced] }", "unpriced], tools: [srv] }")
@@ -39,9 +40,16 @@ policies:
         "apps:\n",
         `apps:
   - { id: ${ids.org}-two, org: ${ids.org}, policies: [no-names] }
+  - { id: ${ids.org}-three, org: ${ids.org}, policies: [no-secrets] }
 `,
       )
-      .replace("keys:\n", `keys:\n  - { id: ${ids.org}-two, app: ${ids.org}-two, secret: "env:WEIR_TEST_KEY" }\n`),
+      .replace(
+        "keys:\n",
+        `keys:
+  - { id: ${ids.org}-two, app: ${ids.org}-two, secret: "env:WEIR_TEST_KEY" }
+  - { id: ${ids.org}-three, app: ${ids.org}-three, secret: "env:WEIR_TEST_KEY" }
+`,
+      ),
 })
 
 const post = (message: object, key: string, session?: string) =>
@@ -82,8 +90,11 @@ it("a question is refused where the client has no session", async () => {
   expect(await call("asks", ids.key)).toContain(refusal)
 })
 
-it("a question is refused where policies review results", async () => {
-  const key = `${ids.org}-two`
+it.each([
+  ["results", "two"],
+  ["arguments", "three"],
+])("a question is refused where policies review %s", async (_, app) => {
+  const key = `${ids.org}-${app}`
   expect(await call("asks", key, await begin(key))).toContain(refusal)
 })
 
