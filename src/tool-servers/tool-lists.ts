@@ -10,6 +10,7 @@ import { ask, ServerFailed } from "./ask-server.ts"
 import { readPages, type ServerList } from "./list-pages.ts"
 import { isStateless, statelessMeta } from "./server-session.ts"
 import type { SessionOwner } from "./session-owner.ts"
+import { SharedLists } from "./shared-lists.ts"
 import { ToolClient } from "./tool-client.ts"
 import { ToolPins } from "./tool-pins.ts"
 import { ToolSessions } from "./tool-sessions.ts"
@@ -63,6 +64,7 @@ export class ToolLists extends Context.Service<
       const { onChange, forget: forgetDocument } = yield* ToolClient
       const fork = yield* makeForkIn
       const known = new Map<string, ServerList>()
+      const shared = new SharedLists(mostLists)
 
       /** The tools whose change waits for an operator. */
       const changedOf = (
@@ -129,7 +131,10 @@ export class ToolLists extends Context.Service<
       })
 
       const lists = yield* Cache.makeWith<ListKey, ServerList, ServerFailed>(
-        (key) => Effect.uninterruptible(Effect.flatMap(fetch(key), (read) => pinned(key, read))),
+        (key) =>
+          Effect.uninterruptible(
+            Effect.flatMap(fetch(key), (read) => Effect.map(pinned(key, read), (list) => shared.of(list))),
+          ),
         {
           capacity: mostLists,
           timeToLive: (exit) => (Exit.isSuccess(exit) ? freshFor : pauseAfter(exit)),

@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { afterAll, describe, expect, it } from "vitest"
 import { newTestIds, testCatalogue, testKey } from "../../../src/testing/gateway.ts"
+import { gatewayItself } from "../../../src/tool-servers/negotiate.ts"
 import { eventually, useGateway } from "../../support/gateway.ts"
 import { type Answering, startToolServer, textResult } from "../../support/tool-server.ts"
 
@@ -150,4 +151,15 @@ describe("a tool whose definition changes", () => {
     await Effect.runPromise(lists.forget("fresh"))
     await eventually(async () => (await listed({ path: "/mcp/fresh" }))?.includes("shifty") === true)
   })
+})
+
+it("sessions whose lists have the same content share it in memory", async () => {
+  const { tools, catalogue, orgId } = gateway()
+  const entry = catalogue.current().toolServers.get("srv")
+  if (entry === undefined) throw new Error("there is no server")
+  const owners = ["a", "b"].map((name) => ({ name, client: gatewayItself, org: orgId, person: undefined }))
+  const lists = owners.map((owner) => Effect.runPromise(tools.lists.read(entry, "tools", owner)))
+  const [one, two] = await Promise.all(lists)
+  expect(one?.entries.length).toBeGreaterThan(0)
+  expect(two).toBe(one)
 })
