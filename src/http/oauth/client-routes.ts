@@ -3,7 +3,13 @@ import { Effect, Schema } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { WeirConfig } from "../../config.ts"
 import { authMethods, type OauthClient, shownName } from "../../identity/oauth/client.ts"
-import { ClientGrants, type ClientTokens, clientAccessTtlS } from "../../identity/oauth/client-grants.ts"
+import {
+  type AskedPlace,
+  ClientGrants,
+  type ClientTokens,
+  clientAccessTtlS,
+  otherPlace,
+} from "../../identity/oauth/client-grants.ts"
 import { OauthClients, provesItself } from "../../identity/oauth/oauth-clients.ts"
 import { maxRedirectUri, maxRedirectUris, placeOf } from "../../identity/oauth/redirect-uris.ts"
 import { makeAnonymousRoutes, maxLoginBytes } from "../anonymous.ts"
@@ -36,13 +42,13 @@ export const oauthClientRoutes = HttpRouter.use(
       return client
     })
 
-    const redeem = Effect.fnUntraced(function* (client: OauthClient, form: Parameters) {
+    const redeem = Effect.fnUntraced(function* (client: OauthClient, form: Parameters, place: AskedPlace | undefined) {
       const [code, verifier] = [form.get("code"), form.get("code_verifier")]
       if (code === undefined) return yield* oauthError("invalid_request", "code is required")
       if (verifier === undefined || !verifierPattern.test(verifier))
         return yield* oauthError("invalid_request", "code_verifier is required: 43 to 128 characters of RFC 7636")
       const redirectUri = form.get("redirect_uri")
-      return yield* grants.redeem({ code, clientId: client.id, redirectUri, verifier })
+      return yield* grants.redeem({ code, clientId: client.id, redirectUri, verifier, place })
     })
 
     const token = Effect.fnUntraced(function* (request: Request) {
@@ -53,12 +59,12 @@ export const oauthClientRoutes = HttpRouter.use(
       const asked = resource === undefined ? undefined : serverOfResource(originOf(config, request), resource)
       if (asked === "unknown") return yield* oauthError("invalid_target", "The resource is not one of this server")
       const grant = form.get("grant_type")
-      if (grant === "authorization_code") return yield* given(yield* redeem(client, form))
+      if (grant === "authorization_code") return yield* given(yield* redeem(client, form, asked))
       if (grant !== "refresh_token")
         return yield* oauthError("unsupported_grant_type", "grant_type is authorization_code or refresh_token")
       const refreshToken = form.get("refresh_token")
       if (refreshToken === undefined) return yield* oauthError("invalid_request", "refresh_token is required")
-      return yield* given(yield* grants.refresh(refreshToken, client.id))
+      return yield* given(yield* grants.refresh(refreshToken, client.id, asked))
     })
 
     const revoke = Effect.fnUntraced(function* (request: Request) {
@@ -124,8 +130,10 @@ const cached = { headers: { "cache-control": "max-age=300" } }
 
 const verifierPattern = /^[A-Za-z0-9._~-]{43,128}$/
 
-const given = (tokens: ClientTokens | undefined) =>
-  tokens === undefined
+const given = (tokens: ClientTokens | typeof otherPlace | undefined) => {
+  if (tokens === otherPlace)
+    return Effect.fail(oauthError("invalid_target", "The resource is another one than that of the authorization"))
+  return tokens === undefined
     ? Effect.fail(oauthError("invalid_grant", "The code or refresh token is not valid, has expired or was used before"))
     : Effect.succeed({
         access_token: tokens.accessToken,
@@ -134,6 +142,7 @@ const given = (tokens: ClientTokens | undefined) =>
         refresh_token: tokens.refreshToken,
         scope: toolScope,
       })
+}
 
 /** The credentials of a client in a header, each encoded like a field of a form. OAuth 2.1 section 2.4.1. */
 const readBasic = (header: string): { readonly id: string; readonly secret: string } | undefined => {

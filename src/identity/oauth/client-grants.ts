@@ -20,6 +20,14 @@ export interface ClientTokens {
   readonly server: string | undefined
 }
 
+/** The place that a client names when it asks for tokens; it may name one server, or all. RFC 8707 section 2.2. */
+export interface AskedPlace {
+  readonly server?: string
+}
+
+/** Tokens are not for the place that their client names. */
+export const otherPlace = "other place"
+
 /** A code that a client redeems. */
 export interface CodeUse {
   readonly code: string
@@ -27,6 +35,8 @@ export interface CodeUse {
   /** Absent if the client does not repeat it. */
   readonly redirectUri: string | undefined
   readonly verifier: string
+  /** Undefined if it names none. A code for all servers gives tokens for the one that is named. */
+  readonly place: AskedPlace | undefined
 }
 
 export const clientAccessTtlS = 1800
@@ -35,12 +45,13 @@ export class ClientGrants extends Context.Service<
   ClientGrants,
   {
     /** @returns undefined if the code is not valid for the client */
-    readonly redeem: (use: CodeUse) => Effect.Effect<ClientTokens | undefined, StoreUnavailable>
+    readonly redeem: (use: CodeUse) => Effect.Effect<ClientTokens | typeof otherPlace | undefined, StoreUnavailable>
     /** Rotates the tokens. @returns undefined if the refresh token is not valid for the client */
     readonly refresh: (
       refreshToken: string,
       clientId: string,
-    ) => Effect.Effect<ClientTokens | undefined, StoreUnavailable>
+      place: AskedPlace | undefined,
+    ) => Effect.Effect<ClientTokens | typeof otherPlace | undefined, StoreUnavailable>
     /** Ends the connection to which a token belongs. @returns whether the token is another client's */
     readonly revoke: (token: string, clientId: string) => Effect.Effect<boolean, StoreUnavailable>
   }
@@ -61,6 +72,17 @@ export class ClientGrants extends Context.Service<
       const warn = (reused: string, token: string | null) =>
         Effect.logWarning(`${reused} of a client was used twice; its connection was ended`, { token })
 
+      /** A connection to all servers becomes one to the server that its client names. @returns its server */
+      const narrowed = Effect.fnUntraced(function* (
+        tokenId: string,
+        server: string | null,
+        place: AskedPlace | undefined,
+      ) {
+        if (server !== null || place?.server === undefined) return server ?? undefined
+        yield* bounded(sql`update access_tokens set tool_server = ${place.server} where id = ${tokenId}`)
+        return place.server
+      })
+
       /** Whether the person of a connection may still act in its organisation. */
       const isMember = Effect.fnUntraced(function* (userId: string, orgId: string) {
         const account = yield* accounts.find(userId)
@@ -68,7 +90,7 @@ export class ClientGrants extends Context.Service<
       })
 
       return ClientGrants.of({
-        redeem: Effect.fnUntraced(function* ({ code, clientId, redirectUri, verifier }) {
+        redeem: Effect.fnUntraced(function* ({ code, clientId, redirectUri, verifier, place }) {
           const pair = yield* newPair
           const tokenId = mintSecret("tok").slice(0, 20)
           const challenge = createHash("sha256").update(verifier).digest("base64url")
@@ -81,21 +103,28 @@ export class ClientGrants extends Context.Service<
             yield* end(tokenId, "not a member")
             return undefined
           }
-          return { ...pair, server: given.server ?? undefined }
+          if (isOther(place, given.server)) {
+            yield* end(tokenId, "another resource")
+            return otherPlace
+          }
+          return { ...pair, server: yield* narrowed(tokenId, given.server, place) }
         }),
-        refresh: Effect.fnUntraced(function* (refreshToken, clientId) {
+        refresh: Effect.fnUntraced(function* (refreshToken, clientId, place) {
           const hash = sha256(refreshToken)
           const [owner] = yield* bounded(sql<Owner>`
-            select t.id, t.user_id, t.org_id from client_secrets s join access_tokens t on t.id = s.token_id
+            select t.id, t.user_id, t.org_id, t.tool_server as server
+            from client_secrets s join access_tokens t on t.id = s.token_id
             where s.secret_sha256 = ${hash} and s.kind = 'refresh' and t.client_id = ${clientId} and t.status = 'active'`)
           if (owner === undefined) return undefined
           if (!(yield* isMember(owner.user_id, owner.org_id))) return undefined
+          if (isOther(place, owner.server)) return otherPlace
           const pair = yield* newPair
           const [rotation] = yield* bounded(sql<Rotation>`
             select * from client_refresh(${hash}, ${clientId}, ${sha256(pair.accessToken)}, ${accessEnd},
               ${sha256(pair.refreshToken)}, ${refreshEnd})`)
           if (rotation?.verdict === "reused") yield* warn("A refresh token", rotation.token_id)
-          return rotation?.verdict === "rotated" ? { ...pair, server: rotation.server ?? undefined } : undefined
+          if (rotation?.verdict !== "rotated") return undefined
+          return { ...pair, server: yield* narrowed(owner.id, rotation.server, place) }
         }),
         revoke: Effect.fnUntraced(function* (token, clientId) {
           const [found] = yield* bounded(sql<{ id: string; client_id: string }>`
@@ -110,6 +139,10 @@ export class ClientGrants extends Context.Service<
     }),
   )
 }
+
+/** Whether a client names another server than that of its tokens. */
+const isOther = (place: AskedPlace | undefined, server: string | null): boolean =>
+  place?.server !== undefined && server !== null && place.server !== server
 
 const refreshTtlMs = 30 * 24 * 3600 * 1000
 
@@ -128,6 +161,7 @@ interface Rotation {
 
 interface Owner {
   readonly id: string
+  readonly server: string | null
   readonly user_id: string
   readonly org_id: string
 }

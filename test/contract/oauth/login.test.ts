@@ -33,6 +33,7 @@ const gateway = useGateway({
 users:
   - { id: ada_${tag}, email: ${at("ada")}, org: ${ids.org}, role: member, tools: [one, two] }
   - { id: bo_${tag}, email: ${at("bo")}, org: ${ids.org}, role: member, tools: [one] }
+  - { id: cy_${tag}, email: ${at("cy")}, org: ${ids.org}, role: member, tools: [one, two] }
   - { id: bo2_${tag}, email: ${at("bo")}, org: ${other.org}, role: member }
 `,
     )
@@ -107,8 +108,8 @@ const connected = async (name: string, options?: Parameters<typeof approved>[1])
   const given = await approved(name, options)
   return { ...given, tokens: await tokensOf(await redeem(given)) }
 }
-const refresh = (id: string, token: string) =>
-  client.token({ grant_type: "refresh_token", refresh_token: token, client_id: id })
+const refresh = (id: string, token: string, more: Record<string, string> = {}) =>
+  client.token({ grant_type: "refresh_token", refresh_token: token, client_id: id, ...more })
 
 describe("discovery", () => {
   it.each(["/mcp", "/mcp/one"])("begins with the challenge of %s", async (path) => {
@@ -216,6 +217,26 @@ describe("a token of a client", () => {
     expect((await mcp(tokens.access_token, "/mcp/one")).status).toBe(200)
     expect((await mcp(tokens.access_token, "/mcp/two")).status).toBe(401)
     expect((await mcp(tokens.access_token)).status).toBe(401)
+  })
+
+  it("is for the server that its client names when it asks for it", async () => {
+    const one = { resource: `${baseUrl()}/mcp/one` }
+    const two = { resource: `${baseUrl()}/mcp/two` }
+    const places = async (token: string) => {
+      const replies = await Promise.all(["/mcp/one", "/mcp/two", "/mcp"].map((path) => mcp(token, path)))
+      return replies.map(({ status }) => status)
+    }
+    // One login: an address gets few codes in an hour.
+    const { browser, ...given } = await approved("cy")
+    const { access_token } = await tokensOf(await redeem(given, one))
+    expect(await places(access_token)).toEqual([200, 401, 401])
+    const { id, tokens } = await connected("cy", { browser })
+    const next = await tokensOf(await refresh(id, tokens.refresh_token, one))
+    expect(await places(next.access_token)).toEqual([200, 401, 401])
+    expect(await errorOf(await refresh(id, next.refresh_token, two))).toMatchObject({ error: "invalid_target" })
+    expect((await refresh(id, next.refresh_token, one)).status).toBe(200)
+    const other = await redeem(await approved("cy", { more: one, browser }), two)
+    expect(await errorOf(other)).toMatchObject({ status: 400, error: "invalid_target" })
   })
 
   it("ends after half an hour, and its refresh token gives the next", async () => {
