@@ -137,8 +137,9 @@ export class Child {
       isReading = true
       const bytes = await memoryOf(pid)
       isReading = false
-      if (bytes > maxBytes)
-        this.kill(new ProcessFailed({ reason: "ended", message: `it has used more than ${maxBytes} bytes of memory` }))
+      if (bytes <= maxBytes) return
+      const used = bytes === Number.POSITIVE_INFINITY ? "too many processes" : `more than ${maxBytes} bytes of memory`
+      this.kill(new ProcessFailed({ reason: "ended", message: `it has used ${used}` }))
     }
     this.#memory = setInterval(() => void check(), this.#options.limits.memoryCheckMs).unref()
   }

@@ -5,6 +5,7 @@
 import { spawn } from "node:child_process"
 import { writeSync } from "node:fs"
 import { createInterface } from "node:readline"
+import { Worker } from "node:worker_threads"
 
 interface Message {
   readonly id?: string | number
@@ -118,6 +119,14 @@ const tools: Record<string, (id: string | number, message: Message, line: string
     for (let line = 0; line < Number(params?.arguments?.["lines"]); line++) process.stderr.write(`noise ${line}\n`)
     process.stderr.write(`${"y".repeat(5_000_000)}\n`)
     write({ id, result: text("quiet") })
+  },
+  forks: () => {
+    for (let count = 0; count < 120; count++) spawn("sleep", ["1000"], { stdio: "ignore" })
+  },
+  threads: () => {
+    const work = `const held = []; for (let n = 0; n < 40; n++) held.push(Buffer.alloc(10 * 2 ** 20, 1)); setInterval(() => held, 1000)`
+    const code = `require("node:child_process").spawn(process.execPath, ["-e", ${JSON.stringify(work)}], { stdio: "ignore" })`
+    new Worker(code, { eval: true })
   },
   grandchild: (id) => {
     const child = spawn("sleep", ["1000"], { stdio: "inherit" })

@@ -195,11 +195,15 @@ describe("a process", () => {
     expect(callTool(processes, "echo").received.error).toMatchObject({ reason: "closed" })
   })
 
-  it.skipIf(process.platform !== "linux")("that takes more memory than it may is ended", async () => {
+  it.skipIf(process.platform !== "linux").each([
+    ["itself", "memory", "bytes of memory"],
+    ["in a child of one of its threads", "threads", "bytes of memory"],
+    ["in many children", "forks", "too many processes"],
+  ])("that takes more than it may is ended: %s", async (_, tool, message) => {
     const server = fixture("stateless", { memoryBytes: 200 * 2 ** 20 })
     const { processes } = await openProcesses([server], { limits: { memoryCheckMs: 50 } })
-    const { received } = callTool(processes, "memory")
-    expect((await received.done).error).toMatchObject({ message: expect.stringContaining("bytes of memory") })
+    const { received } = callTool(processes, tool)
+    expect((await received.done).error).toMatchObject({ message: expect.stringContaining(message) })
     expect((await callTool(processes, "echo").received.done).events.at(-1)).toBe("ended")
   })
 
