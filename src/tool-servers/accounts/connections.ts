@@ -8,7 +8,7 @@ import { CallDeadlines } from "../../deadlines.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import type { StoreUnavailable } from "../../store/unavailable.ts"
 import { type Challenge, readChallenge } from "../../tools/oauth/challenge.ts"
-import { union } from "../../tools/oauth/metadata.ts"
+import { type IssuerMetadata, union } from "../../tools/oauth/metadata.ts"
 import { VendorClient } from "../../upstream/client.ts"
 import { type AskServices, ask, type ServerFailed } from "../ask-server.ts"
 import { gatewayItself, negotiate } from "../negotiate.ts"
@@ -69,6 +69,11 @@ export class AccountConnections extends Context.Service<
           if (found.issuer.authorization_endpoint === undefined)
             return yield* new OAuthFailed({
               message: "the authorisation server asks nobody for consent",
+              isPassing: false,
+            })
+          if (!isOwnPlace(entry, found.issuer))
+            return yield* new OAuthFailed({
+              message: "the authorisation server asks for consent at another one: write issuer into the catalogue",
               isPassing: false,
             })
           const client = yield* clientAt(store, reach, entry, found.issuer, place)
@@ -192,6 +197,18 @@ const scopesFor = (
   const wanted = account?.url === undefined ? [] : (account.wantedScopes ?? [])
   return union(asked, wanted, offline)
 }
+
+/**
+ * Whether people consent at the authorisation server itself. One that nobody vouches for could send them to an honest one, and take the
+ * code that comes back; answers that name their issuer are not mistaken. RFC 9700 section 4.4.
+ */
+const isOwnPlace = (
+  { server: { oauth } }: ToolServerEntry,
+  { issuer, authorization_endpoint = "", authorization_response_iss_parameter_supported: namesIssuer }: IssuerMetadata,
+): boolean =>
+  oauth?.issuer !== undefined ||
+  namesIssuer === true ||
+  URL.parse(authorization_endpoint)?.origin === URL.parse(issuer)?.origin
 
 /** A browser is sent to a place with TLS, or to one that the catalogue names. RFC 6749 section 4.1.1, RFC 7636, RFC 8707. */
 const addressOf = (

@@ -357,6 +357,21 @@ describe("a server of tools that describes itself", () => {
       (response, resource) => json({ resource })(response),
       "names no authorisation server",
     ],
+    [
+      "with an authorisation server that sends people to another one",
+      (response, resource) => {
+        const issuer = new URL(resource).origin
+        json({
+          resource,
+          authorization_servers: [issuer],
+          issuer,
+          authorization_endpoint: "https://honest.example/authorize",
+          token_endpoint: `${issuer}/token`,
+          code_challenge_methods_supported: ["S256"],
+        })(response)
+      },
+      "at another one",
+    ],
     ["without end", endless, "cannot be reached"],
     [
       "by a redirect to a private address",
