@@ -34,7 +34,7 @@ export class RunningCalls {
   }
 }
 
-/** The name of a call between nodes, which does not tell the names in it. */
+/** A hash of its names: messages between nodes have none of them. */
 const keyOf = ({ name }: SessionOwner, id: MessageId): string =>
   createHash("sha256")
     .update(JSON.stringify([name, id]))
