@@ -8,6 +8,7 @@ import { editJsonText, set } from "../../protocol/json/json-edit.ts"
 import type { JsonObject, ResponseMessage } from "../../protocol/mcp/message.ts"
 import type { ServerFailed } from "../../tool-servers/ask-server.ts"
 import { UpstreamBroken } from "../../upstream/client.ts"
+import { usageName } from "./tool-message.ts"
 
 /** Whether an error says that the server does not know the session. */
 export const isAboutSession = (status: number, message: ResponseMessage): boolean =>
@@ -38,7 +39,7 @@ export const withUsage = (text: string, answer: ResponseMessage | undefined, usa
   const path = ["result", "_meta"]
   const given = typeof meta === "object" && meta !== null && !Array.isArray(meta) ? meta : undefined
   return editJsonText(text, [
-    given === undefined ? set({ "x-svc-usage": usage }, ...path) : set(usage, ...path, "x-svc-usage"),
+    given === undefined ? set({ [usageName]: usage }, ...path) : set(usage, ...path, usageName),
   ])
 }
 

@@ -1,11 +1,14 @@
 /** The client's message as it is sent to a server, and the server's as the client gets it: text, with few members changed. Pure. */
 import { isObject } from "../../dialects/parse/json.ts"
-import { editJsonText, type JsonEdit, set } from "../../protocol/json/json-edit.ts"
+import { cut, editJsonText, type JsonEdit, set } from "../../protocol/json/json-edit.ts"
 import type { JsonObject, MessageId } from "../../protocol/mcp/message.ts"
 import { metaNames } from "../../protocol/mcp/versions.ts"
 import { isStateless, type ServerSession, statelessMeta } from "../../tool-servers/server-session.ts"
 import { joinedUri } from "../../tools/tool-names.ts"
 import type { ToolRequest } from "./tool-request.ts"
+
+/** The member of a result's metadata with the cost of its call. */
+export const usageName = "x-svc-usage"
 
 /** The gateway's own name among the inputs that it asks a client for. */
 export const ownInput = "weir_account"
@@ -69,6 +72,9 @@ export const resultFor = (
   { method, entry, client }: Pick<ToolRequest, "method" | "entry" | "client">,
 ): string => {
   const edits: Array<JsonEdit> = []
+  const { _meta: meta } = result
+  // The cost is the gateway's to say.
+  if (isJsonObject(meta) && meta[usageName] !== undefined) edits.push(cut("result", "_meta", usageName))
   if (client.isStateless) {
     if (result["resultType"] === undefined) edits.push(set("complete", "result", "resultType"))
     const isCacheable = method === "resources/read" && (result["resultType"] ?? "complete") === "complete"

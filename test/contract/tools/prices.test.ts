@@ -16,6 +16,7 @@ const server = await startToolServer({
     ...Object.fromEntries(
       Object.entries(reports).map(([name, rows]) => [name, () => textResult(name, { structuredContent: { rows } })]),
     ),
+    boasts: () => textResult("x", { _meta: { "x-svc-usage": { cost: "77", currency: "USD" }, own: "kept" } }),
     nothing: () => textResult("nothing"),
     asks: ({ asked }) =>
       asked["inputResponses"] === undefined ? asking : textResult("Ann", { structuredContent: { rows: 1 } }),
@@ -32,18 +33,18 @@ const gateway = useGateway({
       ids,
       `toolServers:
   - { id: srv, url: "${server.url}", price: { currency: USD, calls: "1000", units: { rows: { at: $.structuredContent.rows, price: "500" } }, hold: "0.1" } }
+  - { id: free, url: "${server.url}" }
 `,
     ).replace("unpriced] }", "unpriced], tools: ['*'] }"),
 })
 
 const version = "2026-07-28"
-const costOf = async (name: string, more: object = {}) => {
-  const before = await balanceOf(gateway())
+const call = async (name: string, more: object = {}, place = "srv") => {
   const _meta = {
     "io.modelcontextprotocol/protocolVersion": version,
     "io.modelcontextprotocol/clientCapabilities": { elicitation: {} },
   }
-  const reply = await fetch(`${gateway().baseUrl}/mcp/srv`, {
+  const reply = await fetch(`${gateway().baseUrl}/mcp/${place}`, {
     method: "POST",
     headers: {
       authorization: `Bearer ${ids.key}~${testKey}`,
@@ -59,7 +60,11 @@ const costOf = async (name: string, more: object = {}) => {
       params: { name, arguments: {}, _meta, ...more },
     }),
   })
-  await reply.text()
+  return reply.text()
+}
+const costOf = async (...asked: Parameters<typeof call>) => {
+  const before = await balanceOf(gateway())
+  await call(...asked)
   await eventually(async () => !(await holdsOf(gateway())).some(({ state }) => state === "held"))
   return formatAmount(before - (await balanceOf(gateway())))
 }
@@ -81,4 +86,11 @@ it.each([
 it("a call whose server asks for input is paid once, with its result", async () => {
   expect(await costOf("asks")).toBe("0")
   expect(await costOf("asks", { inputResponses: { who: { action: "accept", content: {} } } })).toBe("0.0015")
+})
+
+it("a server says nothing of the cost", async () => {
+  const text = await call("boasts", {}, "free")
+  expect(text).toContain('"kept"')
+  expect(text).not.toContain("77")
+  expect(await call("boasts")).toContain('"cost":"0.1"')
 })
