@@ -23,7 +23,7 @@ export class MessageReader {
   constructor(contentType: string, maxBytes: number, take: (read: ReadMessage) => void) {
     this.#take = take
     this.#maxBytes = maxBytes
-    if (contentType.startsWith("text/event-stream")) {
+    if (contentType.toLowerCase().startsWith("text/event-stream")) {
       this.#events = Sse.makeParser(
         (event) => {
           // Events without data, and those of other names, are no messages.

@@ -26,6 +26,8 @@ export interface Answering {
   readonly asked: Record<string, unknown>
   readonly meta: Record<string, unknown>
   readonly token: unknown
+  /** The id of the request. */
+  readonly id: string | number
   readonly send: (message: object) => void
   readonly response: ServerResponse
   /** Asks the client, and waits for its answer. */
@@ -200,7 +202,7 @@ export const startToolServer = async (options: ToolServerOptions) => {
       })
     const given = (params["arguments"] ?? {}) as Record<string, unknown>
     const meta = (params["_meta"] ?? {}) as Record<string, unknown>
-    const answering = { params: given, asked: params, meta, token: meta["progressToken"], send, response, ask }
+    const answering = { params: given, asked: params, meta, token: meta["progressToken"], id, send, response, ask }
     const found = await (async () => tool(answering))().catch((error: unknown) => {
       if (!(error instanceof ToolRefusal)) throw error
       const { code, status, message, data } = error

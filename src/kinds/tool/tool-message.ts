@@ -1,6 +1,8 @@
 /** The client's message as it is sent to a server, and the server's as the client gets it: text, with few members changed. Pure. */
-import { isObject } from "../../dialects/parse/json.ts"
+import { isObject, parseLongObject } from "../../dialects/parse/json.ts"
 import { cut, editJsonText, type JsonEdit, set } from "../../protocol/json/json-edit.ts"
+import { countJson, workerLimits } from "../../protocol/json/json-size.ts"
+import { namesIn } from "../../protocol/json/json-text.ts"
 import type { JsonObject, MessageId } from "../../protocol/mcp/message.ts"
 import { metaNames } from "../../protocol/mcp/versions.ts"
 import { isStateless, type ServerSession, statelessMeta } from "../../tool-servers/server-session.ts"
@@ -114,6 +116,10 @@ const urisIn = (result: JsonObject): ReadonlyArray<PlacedUri> => {
 }
 
 const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
+
+/** Whether an object of a message names a member twice: of these, readers take the first or the last. */
+export const namesTwice = (text: string): boolean =>
+  countJson(Buffer.from(text), workerLimits).names !== namesIn(parseLongObject(text))
 
 /** A notification of progress with the client's own token. */
 export const progressFor = (text: string, token: string | number): string =>

@@ -6,7 +6,7 @@ import type { BrokenReason } from "../../calls/settle/outcome.ts"
 import { type CallFailure, operationSpan } from "../../calls/vendor/operation.ts"
 import type { PreparationError, Reader, Work } from "../../calls/vendor/work.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
-import type { VendorFault } from "../../dialects/vendor/faults.ts"
+import { malformedReply, type VendorFault } from "../../dialects/vendor/faults.ts"
 import type { EncodeRefusal, SentRequest } from "../../dialects/wire.ts"
 import type { Amount } from "../../money/amount.ts"
 import type { Charge } from "../../money/pricing.ts"
@@ -31,7 +31,7 @@ import { editAnswer } from "./answer-texts.ts"
 import { BetweenMessages, type SentTo } from "./between-messages.ts"
 import { answerOutcome, failedOutcome, isAboutSession, mayHaveRun, preparationError, withUsage } from "./tool-answer.ts"
 import { type ToolOutcome, toolBill } from "./tool-bill.ts"
-import { messageTo, resultFor } from "./tool-message.ts"
+import { messageTo, namesTwice, resultFor } from "./tool-message.ts"
 import { ToolReader } from "./tool-reader.ts"
 import type { ToolReply, ToolRequest } from "./tool-request.ts"
 
@@ -284,6 +284,9 @@ export class ToolTask implements Task<ToolReply> {
     if (this.#sentTo?.session.sessionId !== undefined && "error" in message && isAboutSession(status, message)) {
       return this.#refused({ status: 404, headers: {} })
     }
+    // Policies must read what the client reads.
+    const isReviewed = this.#call.caller.policies.outbound.length > 0
+    if (isReviewed && namesTwice(text)) return malformedReply
     this.#answer = message
     if (!("result" in message)) {
       this.#text = text

@@ -24,6 +24,16 @@ const server = await startToolServer({
     reports: () => {
       throw new ToolRefusal(-32000, "No", { data: { trace: ["for ann@example.com", "in Bluebird"] } })
     },
+    more: ({ response, id }) => {
+      response.writeHead(200, { "content-type": "Application/JSON; charset=utf-8" })
+      response.end(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":[],"a":{"b":1}},"more":{"c":{}}}`)
+    },
+    twice: ({ response, id }) => {
+      response.writeHead(200, { "content-type": "application/json" })
+      response.end(
+        `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":"Bluebird"},"result":{"content":[]}}`,
+      )
+    },
     contact: () => textResult("Write to bob@example.com", { structuredContent: { mail: "bob@example.com" } }),
     names: () => {
       throw new ToolRefusal(-32000, "No: ann@example.com", { data: { trace: ["for ann@example.com"] } })
@@ -115,6 +125,13 @@ describe("a policy", () => {
     const answer = await call(name, {})
     expect(answer.error?.data.code).toBe("content_blocked")
     expect(JSON.stringify(answer)).not.toMatch(/Bluebird|ann@/)
+  })
+
+  it("reads the same of a result as its client: a member that is there twice is refused", async () => {
+    const answer = await call("twice", {})
+    expect(answer.error?.data.code).toBe("upstream_error")
+    expect((await call("more", {})).result).toMatchObject({ content: [], a: { b: 1 } })
+    expect(JSON.stringify(answer)).not.toContain("Bluebird")
   })
 
   it("masks values of the server in its results", async () => {
