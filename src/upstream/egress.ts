@@ -139,10 +139,21 @@ export const checkTarget = (egress: EgressGuard, url: string): Effect.Effect<voi
         catch: (cause) => (cause instanceof EgressBlocked ? cause : new EgressBlocked({ reason: "unresolved" })),
       }),
     ),
-    Effect.mapError(({ reason }) => egressBlocked(reason)),
+    Effect.mapError(({ reason }) => egressBlocked(reason, "The address")),
     Effect.asVoid,
   )
 
+const faults: Readonly<Record<EgressReason, string>> = {
+  url: "it is no address without a query",
+  not_https: "it is not HTTPS",
+  credentials: "it has a name or a password",
+  address: "it is private or special",
+  unresolved: "its host is not found",
+}
+
 /** The error for an address that the egress guard blocks. */
-export const egressBlocked = (reason: EgressReason): ServiceError<"egress_blocked"> =>
-  serviceError("egress_blocked", "The organisation's own upstream address is not allowed", { detail: { reason } })
+export const egressBlocked = (
+  reason: EgressReason,
+  address = "The organisation's own upstream address",
+): ServiceError<"egress_blocked"> =>
+  serviceError("egress_blocked", `${address} is not allowed: ${faults[reason]}`, { detail: { reason } })

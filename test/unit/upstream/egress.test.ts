@@ -9,7 +9,7 @@ import { parseNetwork } from "../../../src/protocol/values/network.ts"
 import { portOf } from "../../../src/testing/port.ts"
 import { layerTestConfig } from "../../../src/testing/stores.ts"
 import { fetchWhole, VendorClient } from "../../../src/upstream/client.ts"
-import { Egress, EgressBlocked, makeEgressGuard, ResolveHost } from "../../../src/upstream/egress.ts"
+import { checkTarget, Egress, EgressBlocked, makeEgressGuard, ResolveHost } from "../../../src/upstream/egress.ts"
 import { certificate, privateKey } from "../../support/certificate.ts"
 
 const noDns = () => Promise.reject(new Error("no name was to be resolved"))
@@ -172,6 +172,13 @@ describe("names", () => {
     [[], "unresolved"],
   ])("that resolve to %j: %j", async (addresses, expected) => {
     expect(await outcome(resolving(...addresses))).toEqual(expected)
+  })
+
+  it.each([
+    ["http://hooks.test/", "The address is not allowed: it is not HTTPS"],
+    ["https://127.0.0.1/", "The address is not allowed: it is private or special"],
+  ])("that are set and refused have the reason in the error: %s", async (url, message) => {
+    await expect(Effect.runPromise(checkTarget(guard, url))).rejects.toMatchObject({ message })
   })
 
   it("are not resolved where they are addresses", async () => {
