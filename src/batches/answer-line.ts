@@ -27,7 +27,7 @@ export const makeAnswerLine = Effect.gen(function* () {
   return Effect.fnUntraced(function* ({ batch, number, line, caller, given, failures }: AnswerLine) {
     if (line.refusal !== undefined) {
       yield* results.keep(batch, number, line.id, line.refusal)
-      return refused
+      return { ...refused, status: line.refusal.status }
     }
     const reply =
       caller instanceof ServiceError
@@ -40,7 +40,7 @@ export const makeAnswerLine = Effect.gen(function* () {
           })
     const outcome = laterOf(reply, failures)
     if (outcome.isAnswered) yield* results.keep(batch, number, line.id, reply)
-    return outcome
+    return { ...outcome, status: reply.status }
   })
 })
 

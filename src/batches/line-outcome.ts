@@ -31,6 +31,18 @@ export const laterOf = (reply: LineReply, failures: number): LineOutcome => {
   return { isAnswered: true, pauseMs: 0, isFailed: false }
 }
 
+/** Readings after which a vendor's reply that cannot be read is none, and those after which a fault of the gateway is one of the reply. */
+const mostUnread = 3
+const mostFaults = 20
+
+/**
+ * Whether a reply that a vendor has given is none, because the gateway could not make an answer of it: then it makes the
+ * request again, and the vendor bills both.
+ * @param status of the gateway's answer @param reads so far
+ */
+export const isNone = (status: number, reads: number): boolean =>
+  status === 502 || status === 504 ? reads >= mostUnread : status >= 500 && reads >= mostFaults
+
 const pauseOf = (headers: LineReply["headers"], failures: number): number => {
   const asked = Number(headers["retry-after-ms"] ?? 0)
   return Math.min(longestPauseMs, Math.max(asked, firstPauseMs * 2 ** failures))

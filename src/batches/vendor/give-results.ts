@@ -10,6 +10,7 @@ import type { ServiceError } from "../../protocol/error.ts"
 import { makeAnswerLine } from "../answer-line.ts"
 import type { Batch } from "../batch.ts"
 import { BatchStore } from "../batch-store.ts"
+import { isNone } from "../line-outcome.ts"
 import type { Requests } from "./requests.ts"
 import { resultsIn } from "./results-in.ts"
 import { lineOfName, type Submission } from "./submission.ts"
@@ -52,10 +53,10 @@ export const makeGiveResults = Effect.gen(function* () {
     const line = yield* requests.line(number)
     const { target, vendor, targetModel, isOwn } = submission
     const given = { target, vendor, targetModel, isOwn, status, body }
-    const { isAnswered, isFailed } = yield* answerLine({ batch, number, line, caller, given, failures: 0 })
-    if (isAnswered) return "answered"
+    const outcome = yield* answerLine({ batch, number, line, caller, given, failures: 0 })
+    if (outcome.isAnswered) return "answered"
     // A reply that failed at the vendor is none; one that the gateway could not take now is taken later.
-    return status >= 400 || (isFailed && submission.reads >= mostFailures) ? "failed" : "postponed"
+    return status >= 400 || isNone(outcome.status, submission.reads) ? "failed" : "postponed"
   })
 
   return Effect.fnUntraced(function* (
@@ -89,6 +90,3 @@ export const makeGiveResults = Effect.gen(function* () {
     return { answered, isBroken, postponed, missing }
   })
 })
-
-/** Readings after which a reply that cannot be read is none. */
-const mostFailures = 3

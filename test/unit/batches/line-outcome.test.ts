@@ -1,6 +1,6 @@
 /** Whether a reply is the answer to a request of a batch, or the request is made again. */
 import { expect, it } from "vitest"
-import { laterOf } from "../../../src/batches/line-outcome.ts"
+import { isNone, laterOf } from "../../../src/batches/line-outcome.ts"
 
 const never = { "x-should-retry": "false" }
 const afterLong = { "retry-after": "120", "retry-after-ms": "120000", ...never }
@@ -25,4 +25,14 @@ it("waits as long as the reply says, and at most five minutes", () => {
   expect(laterOf({ status: 503, headers: afterLong, body: "" }, 0).pauseMs).toBe(120_000)
   expect(laterOf({ status: 503, headers: { "retry-after-ms": "9000000" }, body: "" }, 0).pauseMs).toBe(300_000)
   expect(laterOf({ status: 503, headers: {}, body: "" }, 3).pauseMs).toBe(8000)
+})
+
+it.each([
+  ["cannot be read", 502, 2, false],
+  ["cannot be read each time", 502, 3, true],
+  ["a store could not settle", 503, 10, false],
+  ["makes the gateway fail each time", 500, 20, true],
+  ["waits for a rate", 429, 100, false],
+])("a vendor's reply that %s is none, or is read again", (_name, status, reads, expected) => {
+  expect(isNone(status, reads)).toBe(expected)
 })
