@@ -20,7 +20,7 @@ export interface CallPrice {
   /** The caller, with the tags of the call. */
   readonly caller: Caller
   /** Its targets, and the request of each. */
-  readonly work: Pick<Task<object>, "targets" | "prepare" | "encode" | "partsAt">
+  readonly work: Pick<Task<object>, "targets" | "prepare" | "encode" | "partsAt" | "goesOn">
 }
 
 /** Fails as the call would, as far as that is known before it is admitted. */

@@ -20,7 +20,8 @@ export const vendorLine = Effect.fnUntraced(function* (
   name: string,
   key?: string,
 ): Effect.fn.Return<VendorLine | undefined> {
-  if (caller.policies.inbound.length > 0) return undefined
+  // A vendor's batch makes no calls of tools between requests.
+  if (caller.policies.inbound.length > 0 || work.goesOn !== undefined) return undefined
   const target = key === undefined ? work.targets[0] : work.targets.find((each) => each.key === key)
   const dialect = target?.dialect.batch
   if (target?.batch !== "vendor" || dialect === undefined || (work.partsAt?.(target) ?? 1) !== 1) return undefined

@@ -83,10 +83,12 @@ export const layerModelTools = Layer.effect(
       const params: JsonObject = { name: own, arguments: read.success }
       const handle = joinedName(entry.server.id, name)
       const reply = new CapturedReply()
+      // The money of a batch covers its calls alone.
+      const payer = { ...caller, batch: undefined }
       yield* within.run(
         {
           requestId: newRequestId(),
-          caller,
+          caller: payer,
           kind,
           decoded: Result.succeed({
             request: {

@@ -3,7 +3,7 @@ import Anthropic from "@anthropic-ai/sdk"
 import OpenAI from "openai"
 import { afterAll, describe, expect, it } from "vitest"
 import type { TwinScript } from "../../../src/testing/index.ts"
-import { useGateway } from "../../support/gateway.ts"
+import { replyOf, useGateway } from "../../support/gateway.ts"
 import { openSocket } from "../../support/socket-client.ts"
 import { startToolServer, textResult } from "../../support/tool-server.ts"
 import { answerBy, onTwins, twinModels } from "../compatible/twin-vendors.ts"
@@ -190,5 +190,20 @@ describe("sockets", () => {
     expect(type).toBe("response.completed")
     expect(JSON.stringify(response)).toContain(last)
     socket.ws.close()
+  })
+})
+
+describe("a kept exchange with calls of tools", () => {
+  it("goes on with its calls and results", async () => {
+    answerBy(gateway().vendor, cities)
+    const ask = async (more: object) => {
+      const thread = [{ role: "user", blocks: [{ t: "text", v: "Weather?" }] }]
+      const tools = [{ kind: "mcp", server: "weather" }]
+      const body = { model: "twin-openai", thread, tools, keep: true, ...more }
+      return replyOf(await gateway().call("POST", "/t1/exchange", body))
+    }
+    const first = await ask({})
+    answerBy(gateway().vendor, counting)
+    expect((await ask({ after: first.requestId })).blocks).toMatchObject([{ v: "after 2 calls" }])
   })
 })
