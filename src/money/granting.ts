@@ -1,7 +1,7 @@
 /** Moves allotments to a node and back: grants that holds wait for, refills ahead of need, recalls if money is scarce. */
 import { randomUUID } from "node:crypto"
-import { type Context, Effect, FiberSet, Queue, type Scope } from "effect"
-import { runAfter } from "../background.ts"
+import { Array as Arr, Cause, type Context, Effect, FiberSet, Option, Queue, type Scope } from "effect"
+import { forAll, runAfter } from "../background.ts"
 import { StoreUnavailable } from "../store/unavailable.ts"
 import { recordHoldWait, recordLedgerEvent } from "../telemetry/metrics.ts"
 import type { Allotment, Need } from "./allotments.ts"
@@ -62,20 +62,37 @@ export const makeGranting = Effect.fnUntraced(function* (
   // Refills that are under way end before their node does.
   yield* Effect.addFinalizer(() => FiberSet.awaitEmpty(refills))
 
+  /** Sends parts back: all of them, or without those of an organisation whose rows are locked, which stay. */
+  const send = (node: Node, parts: ReadonlyArray<Part>): Effect.Effect<void, StoreUnavailable> =>
+    Effect.suspend(() => {
+      if (parts.length > mostParts)
+        return Effect.asVoid(forAll(Arr.chunksOf(parts, mostParts), (some) => send(node, some)))
+      const items = parts.map(([{ orgId, counter, period, free, held, isRefilling }, amount]) => {
+        return { node: node.id, orgId, counter, period, amount, isLast: free === 0n && held === 0n && !isRefilling }
+      })
+      return Effect.catch(store.giveBack(items), (error) => {
+        if (error.wasDone !== false) {
+          nodes.leave(node)
+          return Effect.fail(error)
+        }
+        const halves = halvesOf(parts)
+        if (halves !== undefined) return Effect.asVoid(forAll(halves, (half) => send(node, half)))
+        for (const [allotment, amount] of parts) allotment.free += amount
+        return Effect.fail(error)
+      })
+    })
+
   /** Returns parts of allotments. If it is not known whether the store got them, the node is left. */
-  const giveBack = (node: Node, partsOf: () => ReadonlyArray<readonly [Allotment, Amount]>) =>
+  const giveBack = (node: Node, partsOf: () => ReadonlyArray<Part>) =>
     Effect.uninterruptible(
       Effect.suspend(() => {
         const parts = partsOf()
         if (parts.length === 0 || node.isLeft) return Effect.void
         for (const [allotment, amount] of parts) allotment.free -= amount
         const movement = new Movement(parts.map(([allotment]) => allotment))
-        const items = parts.map(([{ orgId, counter, period, free, held, isRefilling }, amount]) => {
-          return { node: node.id, orgId, counter, period, amount, isLast: free === 0n && held === 0n && !isRefilling }
-        })
-        return store.giveBack(items).pipe(
-          Effect.tapError(() => Effect.sync(() => nodes.leave(node))),
-          Effect.ensuring(Effect.sync(() => movement.end())),
+        return Effect.ensuring(
+          send(node, parts),
+          Effect.sync(() => movement.end()),
         )
       }),
     )
@@ -112,7 +129,13 @@ export const makeGranting = Effect.fnUntraced(function* (
   const allot = (node: Node, { orgId, currency }: Wanted, counters: ReadonlyArray<CounterNeed>) =>
     asking(node, store.allot({ node: node.id, orgId, currency, counters })).pipe(
       Effect.tap((answer) => Effect.sync(() => answer._tag === "Lapsed" && nodes.leave(node))),
-      Effect.onError(() => Effect.sync(() => nodes.leave(node))),
+      Effect.onError((cause) =>
+        Effect.sync(() => {
+          const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+          // The rows of its organisation are locked: nothing was granted.
+          if (error?.wasDone !== false) nodes.leave(node)
+        }),
+      ),
     )
 
   /** Moves more to this node before it is needed, so that holds need not wait. */
@@ -237,6 +260,20 @@ export const makeGranting = Effect.fnUntraced(function* (
     }),
   }
 })
+
+/** Parts that are sent back in one statement: all of them arrive, or none. */
+const mostParts = 256
+
+/** A part of an allotment that moves. */
+type Part = readonly [allotment: Allotment, amount: Amount]
+
+/** The parts in two halves, by organisation; undefined if there is one. */
+const halvesOf = (parts: ReadonlyArray<Part>): ReadonlyArray<ReadonlyArray<Part>> | undefined => {
+  const orgs = [...new Set(parts.map(([{ orgId }]) => orgId))]
+  if (orgs.length === 1) return undefined
+  const first = new Set(orgs.slice(0, orgs.length >> 1))
+  return [parts.filter(([{ orgId }]) => first.has(orgId)), parts.filter(([{ orgId }]) => !first.has(orgId))]
+}
 
 const needOf = ({ needs }: Wanted, counter: string): Need | undefined => needs.find((need) => need.counter === counter)
 

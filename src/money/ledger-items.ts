@@ -17,6 +17,7 @@ export const factsOf = ({ node, orgId, ref, currency, keyId, requestId, day, bud
 })
 
 export interface SettleItem {
+  readonly orgId: string
   readonly fields: object
   readonly reply: Buffer | undefined
   /** A response that is kept, with its content, and the items that it adds to a conversation. */
@@ -50,6 +51,7 @@ export const settleItem = (
   { hold, atMs, cost, record, reply, job, kept }: Settlement,
   mayBeOpen: boolean,
 ): SettleItem => ({
+  orgId: hold.orgId,
   fields: {
     ...factsOf(hold),
     ...(hold.requestId !== undefined && { req_day: dayOfId(hold.requestId) }),

@@ -3,6 +3,7 @@
 import { Array as Arr, Effect, Layer } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import { WeirConfig } from "../config.ts"
+import { LongQueries } from "../store/connections.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { Shard, ShardClient } from "../store/shards/shard.ts"
 import { Shards } from "../store/shards/shards.ts"
@@ -19,39 +20,50 @@ export const layerPostgres = Layer.effect(
   LedgerStores,
   Effect.gen(function* () {
     const shards = yield* Shards
+    const { shards: apart } = yield* LongQueries
     const load = noLoad()
-    const all = yield* Effect.forEach(shards.all, (shard) => makeStore(shard, load))
+    const all = yield* Effect.forEach(shards.all, (shard, at) => makeStore(shard, apart.all[at] ?? shard, load))
     return LedgerStores.of({ all, indexOf: shards.indexOf })
   }),
 )
 
-/** @param load the load of all shards: a node that settles much has few batches in each */
-const makeStore = ({ run }: Shard, load: Load) =>
+/**
+ * @param apart the same shard, by connections on which no other statement waits for one that waits for a lock
+ * @param load the load of all shards: a node that settles much has few batches in each
+ */
+const makeStore = ({ run }: Shard, apart: Shard, load: Load) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const bounded = yield* queryDeadline
-    const { idempotencyTtlS } = yield* WeirConfig
-    const ask = <A>(query: (client: ShardClient) => Effect.Effect<A, SqlError.SqlError>) => bounded(run(query))
+    const { idempotencyTtlS, databaseDeadlineMs } = yield* WeirConfig
+    const ownLockWait = `${Math.max(1, Math.round(databaseDeadlineMs * ownLockShare))}ms`
+    const lockWaitOf = (isApart: boolean) => (isApart ? ownLockWait : sharedLockWait)
+    const ask = <A>(query: (client: ShardClient) => Effect.Effect<A, SqlError.SqlError>, isApart = false) =>
+      bounded((isApart ? apart.run : run)(query))
 
-    const allot = yield* makeGroupCommit<AllotRow>({
-      run: (items) =>
+    const allot = yield* makeGroupCommit<AllotRow, AllotItem>({
+      run: (items, isApart) =>
         ask(
           ({ sql, books }) => sql<AllotRow>`
           select item, outcome, counter, available::text, others, grants, scarce, balance::text, stock
-          from ${books}ledger_allot(${jsonOf(items)}::text::jsonb)`,
+          from ${books}ledger_allot(${within(sql, lockWaitOf(isApart), jsonOf(items))}::jsonb)`,
+          isApart,
         ),
       ...batches,
+      laneOf: ({ org }) => org,
     })
     const settlements = {
-      run: (batch: ReadonlyArray<SettleItem>) => {
+      run: (batch: ReadonlyArray<SettleItem>, isApart: boolean) => {
         const { items, mayBeOpen, replies } = packSettlements(batch)
         return ask(
           ({ sql, books }) => sql<SettleRow>`
           select item, outcome, balance::text
-          from ${books}ledger_settle(${items}::text::json, ${replies}::bytea, ${mayBeOpen}::boolean)`,
+          from ${books}ledger_settle(${within(sql, lockWaitOf(isApart), items)}::json, ${replies}::bytea, ${mayBeOpen}::boolean)`,
+          isApart,
         )
       },
       ...batches,
+      laneOf: ({ orgId }: SettleItem) => orgId,
     }
     const settleTogether = yield* makeGroupCommit<SettleRow, SettleItem>({ ...settlements, paceMs: settlePaceMs, load })
     // The bytes of one must not keep others from their commit.
@@ -78,7 +90,12 @@ const makeStore = ({ run }: Shard, load: Load) =>
         ).pipe(Effect.map(([row]) => row?.alive === true)),
       leave: (node) =>
         ask(({ sql, books }) => sql`select ${books}node_leave(${node})`).pipe(
-          Effect.andThen(ask(({ sql, books }) => sql`select count(*) from ${books}ledger_reap(${maxBatch}::int)`)),
+          Effect.andThen(
+            ask(
+              ({ sql, books }) =>
+                sql`select count(*) from ${books}ledger_reap(${within(sql, sharedLockWait, String(maxBatch))}::int)`,
+            ),
+          ),
           Effect.asVoid,
         ),
       allot: ({ node, orgId, currency, counters }) =>
@@ -107,10 +124,11 @@ const makeStore = ({ run }: Shard, load: Load) =>
           amount: formatAmount(amount),
           last: isLast,
         }))
-        return Effect.forEach(
-          Arr.chunksOf(rows, maxBatch),
-          (chunk) => ask(({ sql, books }) => sql`select ${books}ledger_return(${JSON.stringify(chunk)}::text::jsonb)`),
-          { discard: true },
+        return Effect.asVoid(
+          ask(
+            ({ sql, books }) =>
+              sql`select ${books}ledger_return(${within(sql, sharedLockWait, JSON.stringify(rows))}::jsonb)`,
+          ),
         )
       },
       settle: (settlement, mayBeOpen) =>
@@ -129,7 +147,10 @@ const makeStore = ({ run }: Shard, load: Load) =>
               cost: formatAmount(settlement?.cost ?? 0n),
               usage: settlement === undefined ? null : usageColumns(settlement.record),
             }))
-            return ask(({ sql, books }) => sql`select ${books}ledger_checkpoint(${JSON.stringify(items)}::text::json)`)
+            return ask(
+              ({ sql, books }) =>
+                sql`select ${books}ledger_checkpoint(${within(sql, sharedLockWait, JSON.stringify(items))}::json)`,
+            )
           },
           { discard: true },
         ),
@@ -149,7 +170,10 @@ const makeStore = ({ run }: Shard, load: Load) =>
         Effect.map(look({ org: orgId, key: keyId, req: requestId }), readState),
       reap: ask(
         ({ sql, books }) =>
-          sql<{ ref: string; outcome: string }>`select ref, outcome from ${books}ledger_reap(${maxBatch}::int)`,
+          sql<{
+            ref: string
+            outcome: string
+          }>`select ref, outcome from ${books}ledger_reap(${within(sql, sharedLockWait, String(maxBatch))}::int)`,
       ),
       topup: ({ id, orgId, currency, amount }) =>
         bounded(
@@ -203,6 +227,13 @@ const mostKeptTogether = 256 * 1024
 const settlePaceMs = 5
 /** Maximum items of a batch. */
 const maxBatch = 256
+
+interface AllotItem {
+  readonly node: string
+  readonly org: string
+  readonly cur: string
+  readonly counters: ReadonlyArray<object>
+}
 
 interface AllotRow {
   readonly item: number
@@ -264,7 +295,24 @@ const isStatementFault = ({ cause }: StoreUnavailable): boolean =>
 
 const unreachable: ReadonlySet<string> = new Set(["ConnectionError", "AuthenticationError", "StatementTimeoutError"])
 
-const batches = { itemOf: ({ item }: { readonly item: number }) => item, isItemFault: isStatementFault, maxBatch }
+/** Whether the rows of an organisation were locked for longer than the others of a batch wait. */
+const isLocked = ({ wasDone }: StoreUnavailable): boolean => wasDone === false
+
+const batches = {
+  itemOf: ({ item }: { readonly item: number }) => item,
+  isItemFault: isStatementFault,
+  isBlocked: isLocked,
+  maxBatch,
+}
+
+/** The time that the items of several organisations may wait for a lock. */
+const sharedLockWait = "200ms"
+/** An organisation that waits alone gets its refusal before the deadline: then it is known that nothing was done. */
+const ownLockShare = 0.8
+
+/** A parameter of a statement, which bounds its waits for locks when it reads it. */
+const within = (sql: SqlClient.SqlClient, lockWait: string, parameter: string) =>
+  sql`(case when set_config('lock_timeout', ${lockWait}, true) is not null then ${parameter}::text end)`
 
 const jsonOf = (items: ReadonlyArray<object>): string =>
   JSON.stringify(items.map((fields, item) => ({ item, ...fields })))

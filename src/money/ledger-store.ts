@@ -107,6 +107,7 @@ export class LedgerStore extends Context.Service<
     /** Ends a node that has no holds: its allotments go back. */
     readonly leave: (node: string) => Result<void>
     readonly allot: (ask: Ask) => Result<Granted>
+    /** All of them, or none. */
     readonly giveBack: (items: ReadonlyArray<GivenBack>) => Result<void>
     /** @param mayBeOpen whether an open hold may have been written */
     readonly settle: (settlement: Settlement, mayBeOpen: boolean) => Result<Settled>

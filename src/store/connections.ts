@@ -1,7 +1,8 @@
 /**
  * Connections to PostgreSQL, of four kinds, so that no call waits for other statements:
  * - of calls ({@link CallQueries}, and the shards): statements are pipelined, so each waits for those that were sent before
- *   it. They are short, and wait for no lock but those of their own organisation;
+ *   it. They are short, and wait for a lock for a moment only: an organisation whose rows are locked for longer is asked for by the
+ *   third kind;
  * - of everything else that is short (`SqlClient`): it may wait, such as for the lock of the audit log;
  * - of what takes longer the more there is ({@link LongQueries});
  * - that wait for notifications (`PgClient`): of changes, and of recalls. The second and third run one statement at a time,

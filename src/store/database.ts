@@ -4,7 +4,7 @@
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { Context, type Duration, Effect, Layer, type Redacted } from "effect"
-import { Migrator, SqlClient, type SqlError } from "effect/sql"
+import { Migrator, SqlClient, SqlError } from "effect/sql"
 import { WeirConfig } from "../config.ts"
 import { beforeMigrations } from "./before-migrations.ts"
 import { CallQueries, type Connections, connectionsOf, LongQueries } from "./connections.ts"
@@ -108,7 +108,11 @@ const embeddedQueries = Layer.effectContext(
 
 const startDatabase = (dataDir: string | undefined) => Effect.flatMap(EmbeddedDatabase, (start) => start(dataDir))
 
-const toUnavailable = (cause: unknown) => new StoreUnavailable({ store: "postgres", cause })
+const toUnavailable = (cause: unknown) =>
+  new StoreUnavailable({ store: "postgres", cause, ...(isLocked(cause) && { wasDone: false }) })
+
+/** Whether rows were locked for longer than a statement may wait. */
+const isLocked = (cause: unknown): boolean => SqlError.isSqlError(cause) && cause.reason._tag === "LockTimeoutError"
 
 /** Applies the missing migrations; safe when many nodes start at once. */
 const migrate = Effect.gen(function* () {

@@ -75,7 +75,7 @@ export class Redis extends Context.Service<
         call.pipe(
           breaker.execute({ key: "redis" }),
           Effect.catchTag("CircuitBreakerError", (cause) =>
-            Effect.fail(new StoreUnavailable({ store: "redis", cause, wasSent: false })),
+            Effect.fail(new StoreUnavailable({ store: "redis", cause, wasDone: false })),
           ),
         )
       // A Redis that accepts connections but does not answer costs a few deadlines; then the breaker fails calls

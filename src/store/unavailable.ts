@@ -5,8 +5,8 @@ import { type ServiceError, serviceError } from "../protocol/error.ts"
 export class StoreUnavailable extends Data.TaggedError("StoreUnavailable")<{
   readonly store: "postgres" | "redis" | "files"
   readonly cause: unknown
-  /** False if the store was not asked at all; otherwise nobody knows whether it did what it was asked. */
-  readonly wasSent?: false
+  /** False if nothing was done: the store was not asked at all, or did not get a lock. Otherwise that is not known. */
+  readonly wasDone?: false
 }> {}
 
 const retryAfterMs = 1000

@@ -65,9 +65,9 @@ export const makeLeasedLimits: Effect.Effect<LeasedLimits, never, Redis | Scope.
 
   // One that takes back may have been done although its answer is lost: a second time it would take back what others counted.
   const send = (each: Correction) =>
-    Effect.tapError(redis.run(correct, [each.key], [each.windowMs, each.amount, each.part]), ({ wasSent = true }) =>
+    Effect.tapError(redis.run(correct, [each.key], [each.windowMs, each.amount, each.part]), ({ wasDone = true }) =>
       Effect.sync(() => {
-        if (each.amount < 0 && wasSent) return
+        if (each.amount < 0 && wasDone) return
         if (corrections.length < mostCorrections) corrections.push(each)
       }),
     )

@@ -1,6 +1,6 @@
 /** Batches: every item gets its row, or an error; one that the database refuses does not take the others with it. */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, Option } from "effect"
+import { Effect, Exit, Fiber, Option } from "effect"
 import { makeGroupCommit } from "../../../src/money/group-commit.ts"
 import { StoreUnavailable } from "../../../src/store/unavailable.ts"
 
@@ -63,5 +63,57 @@ describe("a batch", () => {
       expect([a, c].map((exit) => exit !== undefined && Exit.isSuccess(exit) && exit.value.name)).toEqual(["a", "c"])
       expect(b).toEqual(Exit.fail(refused))
     }).pipe(Effect.timeout("2 seconds")),
+  )
+})
+
+describe("items of a lane whose rows are locked", () => {
+  const blocked = new StoreUnavailable({ store: "postgres", cause: "a lock" })
+  interface Item {
+    readonly lane: string
+    readonly name: string
+  }
+
+  it.live("do not keep the others waiting, and are sent in their order once they get through", () =>
+    Effect.gen(function* () {
+      let isLocked = true
+      const sent: Array<string> = []
+      let open = () => {}
+      const opened = new Promise<void>((resolve) => {
+        open = () => {
+          isLocked = false
+          resolve()
+        }
+      })
+      const send = yield* makeGroupCommit<Row, Item>({
+        maxBatch: 100,
+        itemOf: ({ item }) => item,
+        isItemFault: (error) => error === refused,
+        isBlocked: (error) => error === blocked,
+        laneOf: ({ lane }) => lane,
+        run: (items, isApart) =>
+          Effect.gen(function* () {
+            if (isLocked && items.some(({ lane }) => lane === "locked")) {
+              yield* isApart ? Effect.promise(() => opened) : Effect.fail(blocked)
+            }
+            for (const { name } of items) sent.push(name)
+            return items.map(({ name }, item) => ({ item, name }))
+          }),
+      })
+      const waiting = yield* Effect.forEach(["x", "y"], (name) => Effect.forkChild(send({ lane: "locked", name })), {
+        concurrency: 1,
+      })
+      for (const round of [1, 2, 3]) {
+        const others = Array.from({ length: 50 }, (_, at) => ({ lane: `lane ${at}`, name: `${round} ${at}` }))
+        const rows = yield* Effect.forEach(others, send, { concurrency: "unbounded" })
+        expect(rows.map(({ name }) => name)).toEqual(others.map(({ name }) => name))
+      }
+      expect(sent).not.toContain("x")
+      const late = yield* Effect.forkChild(send({ lane: "locked", name: "z" }))
+      yield* Effect.sleep("20 millis")
+      open()
+      for (const fiber of [...waiting, late]) yield* Fiber.join(fiber)
+      expect(sent.filter((name) => name.length === 1)).toEqual(["x", "y", "z"])
+      expect(yield* send({ lane: "locked", name: "again" })).toMatchObject({ name: "again" })
+    }).pipe(Effect.timeout("10 seconds")),
   )
 })

@@ -15,7 +15,7 @@ interface Sent {
 }
 
 const lost = new StoreUnavailable({ store: "redis", cause: new Error("no answer") })
-const unsent = new StoreUnavailable({ store: "redis", cause: new Error("the breaker is open"), wasSent: false })
+const unsent = new StoreUnavailable({ store: "redis", cause: new Error("the breaker is open"), wasDone: false })
 
 /** @param fail the failure of a script, if it has one */
 const start = async (fail: (sent: Sent) => StoreUnavailable | undefined) => {
