@@ -31,6 +31,8 @@ export class OperatorsTools extends Context.Service<
     readonly show: (server: string) => Effect.Effect<ToolServerDetail | undefined>
     /** @returns whether the catalogue has the server */
     readonly forget: (server: string) => Effect.Effect<boolean>
+    /** Whether the catalogue has the server. */
+    readonly has: (server: string) => boolean
     readonly changes: (server: string | undefined) => Effect.Effect<ReadonlyArray<ChangedTool>, StoreUnavailable>
     /** Agrees to changes, and writes that into the audit log. @returns the tools that are offered again */
     readonly agree: (
@@ -59,7 +61,11 @@ export class OperatorsTools extends Context.Service<
           duration: patience,
           orElse: () => Effect.fail(new ServerFailed({ reason: "slow", status: 0, headers: {} })),
         })
-        return Effect.match(bounded, {
+        // Callers do not get for a minute what an operator sees held back.
+        const seen = Effect.tap(bounded, ({ heldBack }) =>
+          heldBack.size > 0 ? lists.forget(entry.server.id) : Effect.void,
+        )
+        return Effect.match(seen, {
           onSuccess: (present) => reached(entry, present),
           onFailure: (failure) => ({
             ...factsOf(entry),
@@ -72,6 +78,7 @@ export class OperatorsTools extends Context.Service<
       }
 
       return OperatorsTools.of({
+        has: (server) => catalogue.current().toolServers.has(server),
         list: Effect.suspend(() =>
           Effect.forEach(
             catalogue.current().toolServers.values(),

@@ -23,9 +23,15 @@ export const adminToolServerRoutes = HttpApiBuilder.group(
     })
     const agree = Effect.fnUntraced(function* (request: Request, server: string) {
       const terms = yield* readJson(AgreeTerms, request, maxBodyBytes)
+      if (!tools.has(server)) return yield* unknownServer
       const agreed = yield* tools.agree(server, terms, operator)
       if (agreed.length === 0 && terms.tools !== undefined) return yield* notWaiting
       return { agreed }
+    })
+
+    const changes = Effect.fnUntraced(function* (server: string | undefined) {
+      if (server !== undefined && !tools.has(server)) return yield* unknownServer
+      return { changes: yield* tools.changes(server) }
     })
 
     return handlers
@@ -37,12 +43,7 @@ export const adminToolServerRoutes = HttpApiBuilder.group(
       )
       .handleRaw("getToolServer", ({ request, params }) => forOperator(request, show(params.server)))
       .handleRaw("forgetToolList", ({ request, params }) => forOperator(request, forget(params.server)))
-      .handleRaw("listChangedTools", ({ request, query }) =>
-        forOperator(
-          request,
-          Effect.map(tools.changes(query.server), (changes) => ({ changes })),
-        ),
-      )
+      .handleRaw("listChangedTools", ({ request, query }) => forOperator(request, changes(query.server)))
       .handleRaw("agreeToTools", ({ request, params }) => forOperator(request, agree(request, params.server)))
   }),
 )

@@ -47,7 +47,7 @@ export class AdminToolServers extends HttpApiGroup.make("adminToolServers")
       headers: adminHeaders,
       query: { server: parameter("Only of this server") },
       success: ChangedTools,
-      error: errorsOf(errors),
+      error: errorsOf([...errors, "not_found"]),
     }).annotateMerge(
       OpenApi.annotations({
         summary: "List tools whose definition has changed, and that wait for agreement",
@@ -61,7 +61,7 @@ export class AdminToolServers extends HttpApiGroup.make("adminToolServers")
       params,
       payload: AgreeTerms,
       success: AgreedTools,
-      error: errorsOf([...errors, "conflict"]),
+      error: errorsOf([...errors, "not_found", "conflict"]),
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Agree to changed definitions of a server's tools",

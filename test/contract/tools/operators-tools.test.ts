@@ -111,3 +111,8 @@ it("shows changed definitions, and offers them after agreement to the one that w
   const { data } = await read(AuditEntries, "audit?action=tools.agreed")
   expect(data[0]?.detail).toMatchObject({ server: "search", tools: ["find"] })
 })
+
+it("has no changes of a server that is not there", async () => {
+  expect(await errorOf(await admin("GET", "changed-tools?server=nope"))).toMatchObject({ status: 404 })
+  expect(await errorOf(await admin("POST", "tool-servers/nope/agree", {}))).toMatchObject({ status: 404 })
+})
