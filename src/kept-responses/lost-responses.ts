@@ -4,7 +4,7 @@
  */
 import { Clock, Effect, FiberSet, type Scope } from "effect"
 import { forAll } from "../background.ts"
-import { usageOf } from "../dialects/openai-responses/client-reply.ts"
+import { usageOf } from "../dialects/openai-responses/response-object.ts"
 import { editJsonText, set } from "../protocol/json/json-edit.ts"
 import type { Sealer } from "../store/seal.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"

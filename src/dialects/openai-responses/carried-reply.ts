@@ -3,7 +3,7 @@ import { editJsonText, type JsonEdit, type JsonPath, set } from "../../protocol/
 import { type MakeRules, replyEdits } from "../carry/carried-reply.ts"
 import type { ReplyContext } from "../client/client-api.ts"
 import { isObject } from "../parse/json.ts"
-import { conversationIn, responseId } from "./client-reply.ts"
+import { conversationIn, responseId } from "./response-object.ts"
 
 const editsOf = (context: ReplyContext, ...path: JsonPath): ReadonlyArray<JsonEdit> => {
   const { model, kept } = context

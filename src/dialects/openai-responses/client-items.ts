@@ -15,8 +15,8 @@ import { soundOf } from "../vendor/openai-sound.ts"
 import { resultOf } from "../vendor/results.ts"
 import { signatureFor, signatureFromResponses } from "../vendor/signature.ts"
 import { isOpenaiOwn, sealedBlock } from "../vendor/vendor-blocks.ts"
-import { redactedMark } from "./client-reply.ts"
 import { flatName } from "./client-tools.ts"
+import { redactedMark } from "./response-object.ts"
 
 const itemMarks = withoutEffect("it repeats what the reply said")
 

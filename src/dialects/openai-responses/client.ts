@@ -3,8 +3,9 @@ import { CarriedEvents } from "../carry/carried-reply.ts"
 import type { ClientApi } from "../client/client-api.ts"
 import { chatError } from "../openai-chat/client-reply.ts"
 import { carriedResponse, responseRules } from "./carried-reply.ts"
-import { ResponsesEvents, wholeResponse } from "./client-reply.ts"
+import { ResponsesEvents } from "./client-reply.ts"
 import { decodeResponsesRequest, responsesFields } from "./client-request.ts"
+import { wholeResponse } from "./response-object.ts"
 
 export const responsesApi: ClientApi = {
   name: "OpenAI responses",

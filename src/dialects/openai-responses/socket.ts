@@ -8,7 +8,7 @@ import { JsonSource } from "../../protocol/json/json-source.ts"
 import { JsonText } from "../../protocol/json/json-text.ts"
 import type { ReplyContext } from "../client/client-api.ts"
 import { isObject, type JsonObject, objectAt, parseObject, placedObjectsAt, stringAt } from "../parse/json.ts"
-import { wholeResponse } from "./client-reply.ts"
+import { wholeResponse } from "./response-object.ts"
 
 /** The state of a connection: the last response, with all items before it. */
 export interface Conversation {
