@@ -1,5 +1,8 @@
 /** The clients of clouds, unchanged, at the doors for them: `/azure`, `/vertex` and `/bedrock`. */
 import { createHash, randomUUID } from "node:crypto"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { AnthropicBedrock } from "@anthropic-ai/bedrock-sdk"
 import { AnthropicVertex } from "@anthropic-ai/vertex-sdk"
 import {
@@ -10,7 +13,7 @@ import {
 import { GoogleGenAI } from "@google/genai"
 import { NodeHttpHandler } from "@smithy/node-http-handler"
 import OpenAI, { AzureOpenAI, toFile } from "openai"
-import { describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import { answerWhole } from "../../../src/development/simulated-kinds.ts"
 import { answerMedia } from "../../../src/development/simulated-media.ts"
 import { sign } from "../../../src/identity/signature.ts"
@@ -23,11 +26,13 @@ import { modelsAt, serving } from "./served.ts"
 import { breaksOff, vendorBodyOf } from "./vendors.ts"
 
 const ids = newTestIds()
+const folder = mkdtempSync(join(tmpdir(), "weir-doors-"))
+afterAll(() => rmSync(folder, { recursive: true }))
 const gateway = useGateway({
   ids,
   config: { awsSignatures: true },
   catalogue: (urls) =>
-    serving(testCatalogue(urls, ids), {
+    serving(testCatalogue(urls, ids, `files: { to: "file://${folder}" }\n`), {
       models: {
         ...modelsAt({ embed: "openai", "gemini-embed": "openai" }, "kind: embedding"),
         ...modelsAt({ draw: "openai" }, "kind: image"),
