@@ -33,8 +33,9 @@ export const allEdits: ReadonlyArray<Edit> = [
   ),
   ...edits(
     "src/money/granting.ts",
-    ["          Effect.tapError(() => Effect.sync(() => nodes.leave(node))),\n", ""],
-    ["      Effect.onError(() => Effect.sync(() => nodes.leave(node))),\n", ""],
+    ["          nodes.leave(node)\n          return Effect.fail(error)\n", "          return Effect.fail(error)\n"],
+    ["          if (error?.wasDone !== false) nodes.leave(node)\n", ""],
+    ["allotment.free += amount\n        return Effect.fail(error)\n", "{}\n        return Effect.fail(error)\n"],
     ["    if (allotment.free >= chunk / 2n) return\n", "    return\n"],
     ["return { node: node.id, orgId, counter, period, amount,", "return { node: node.id, orgId, counter, amount,"],
   ),

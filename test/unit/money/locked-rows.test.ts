@@ -43,7 +43,7 @@ it.effect("keeps the node, and what could not be sent back", () =>
     isLocked = true
     const refused = yield* Effect.result(ledger.hold(holdOf("a", 900n * unit)))
     expect(Result.isFailure(refused) && refused.failure).toMatchObject({ wasDone: false })
-    // What is idle goes back, without that of the organisation whose rows are locked.
+    // Idle amounts go back, except those of the organisation whose rows are locked.
     yield* whileIdle
     const free = (yield* ledger.allotments).filter((each) => each.free > 0n).map(({ orgId }) => orgId)
     expect(free).toEqual(["a"])
