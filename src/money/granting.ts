@@ -7,7 +7,8 @@ import { recordHoldWait, recordLedgerEvent } from "../telemetry/metrics.ts"
 import type { Allotment, Need } from "./allotments.ts"
 import { type Amount, wholeAmount } from "./amount.ts"
 import { kindOf } from "./counters.ts"
-import type { CounterNeed, LedgerStore } from "./ledger-store.ts"
+import type { CounterNeed, GivenBack, LedgerStore } from "./ledger-store.ts"
+import { sendUnlocked } from "./locked-rows.ts"
 import { Movement, waitForMovements } from "./movement.ts"
 import type { Node, Nodes } from "./node.ts"
 import { makeRecalls, type RecallChannel } from "./recalls.ts"
@@ -64,23 +65,17 @@ export const makeGranting = Effect.fnUntraced(function* (
 
   /** Sends parts back: all of them, or without those of an organisation whose rows are locked, which stay. */
   const send = (node: Node, parts: ReadonlyArray<Part>): Effect.Effect<void, StoreUnavailable> =>
-    Effect.suspend(() => {
-      if (parts.length > mostParts)
-        return Effect.asVoid(forAll(Arr.chunksOf(parts, mostParts), (some) => send(node, some)))
-      const items = parts.map(([{ orgId, counter, period, free, held, isRefilling }, amount]) => {
-        return { node: node.id, orgId, counter, period, amount, isLast: free === 0n && held === 0n && !isRefilling }
-      })
-      return Effect.catch(store.giveBack(items), (error) => {
-        if (error.wasDone !== false) {
-          nodes.leave(node)
-          return Effect.fail(error)
-        }
-        const halves = halvesOf(parts)
-        if (halves !== undefined) return Effect.asVoid(forAll(halves, (half) => send(node, half)))
-        for (const [allotment, amount] of parts) allotment.free += amount
-        return Effect.fail(error)
-      })
-    })
+    sendUnlocked(
+      parts,
+      ([{ orgId }]) => orgId,
+      (some) =>
+        Effect.suspend(() => store.giveBack(some.map((part) => givenBack(node, part)))).pipe(
+          Effect.tapError(({ wasDone }) => Effect.sync(() => wasDone !== false && nodes.leave(node))),
+        ),
+      (refused) => {
+        for (const [allotment, amount] of refused) allotment.free += amount
+      },
+    )
 
   /** Returns parts of allotments. If it is not known whether the store got them, the node is left. */
   const giveBack = (node: Node, partsOf: () => ReadonlyArray<Part>) =>
@@ -91,7 +86,7 @@ export const makeGranting = Effect.fnUntraced(function* (
         for (const [allotment, amount] of parts) allotment.free -= amount
         const movement = new Movement(parts.map(([allotment]) => allotment))
         return Effect.ensuring(
-          send(node, parts),
+          Effect.asVoid(forAll(Arr.chunksOf(parts, mostParts), (some) => send(node, some))),
           Effect.sync(() => movement.end()),
         )
       }),
@@ -267,12 +262,8 @@ const mostParts = 256
 /** A part of an allotment that moves. */
 type Part = readonly [allotment: Allotment, amount: Amount]
 
-/** The parts in two halves, by organisation; undefined if there is one. */
-const halvesOf = (parts: ReadonlyArray<Part>): ReadonlyArray<ReadonlyArray<Part>> | undefined => {
-  const orgs = [...new Set(parts.map(([{ orgId }]) => orgId))]
-  if (orgs.length === 1) return undefined
-  const first = new Set(orgs.slice(0, orgs.length >> 1))
-  return [parts.filter(([{ orgId }]) => first.has(orgId)), parts.filter(([{ orgId }]) => !first.has(orgId))]
+const givenBack = (node: Node, [{ orgId, counter, period, free, held, isRefilling }, amount]: Part): GivenBack => {
+  return { node: node.id, orgId, counter, period, amount, isLast: free === 0n && held === 0n && !isRefilling }
 }
 
 const needOf = ({ needs }: Wanted, counter: string): Need | undefined => needs.find((need) => need.counter === counter)

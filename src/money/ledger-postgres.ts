@@ -2,6 +2,7 @@
 
 import { Array as Arr, Effect, Layer } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
+import { forAll } from "../background.ts"
 import { WeirConfig } from "../config.ts"
 import { LongQueries } from "../store/connections.ts"
 import { queryDeadline } from "../store/database.ts"
@@ -12,8 +13,9 @@ import { type Amount, formatAmount, parseAmount } from "./amount.ts"
 import { type Load, makeGroupCommit, noLoad } from "./group-commit.ts"
 import { factsOf, packSettlements, type SettleItem, settleItem } from "./ledger-items.ts"
 import { type BudgetUse, type Granted, LedgerStore, LedgerStores, noUse, type RequestState } from "./ledger-store.ts"
+import { sendUnlocked } from "./locked-rows.ts"
 import type { Period } from "./periods.ts"
-import type { BudgetCounter, HoldFacts } from "./settlement.ts"
+import type { BudgetCounter, HoldFacts, OpenHold } from "./settlement.ts"
 import { usageColumns } from "./usage-record.ts"
 
 export const layerPostgres = Layer.effect(
@@ -80,6 +82,22 @@ const makeStore = ({ run }: Shard, apart: Shard, load: Load) =>
       ...batches,
     })
 
+    const checkpoint = (holds: ReadonlyArray<OpenHold>) => {
+      const items = holds.map(({ hold, isFirst, settlement }) => ({
+        ...factsOf(hold),
+        first: isFirst,
+        amount: formatAmount(hold.amount),
+        cost: formatAmount(settlement?.cost ?? 0n),
+        usage: settlement === undefined ? null : usageColumns(settlement.record),
+      }))
+      return Effect.asVoid(
+        ask(
+          ({ sql, books }) =>
+            sql`select ${books}ledger_checkpoint(${within(sql, sharedLockWait, JSON.stringify(items))}::json)`,
+        ),
+      )
+    }
+
     return LedgerStore.of({
       join: (node, leaseMs) =>
         Effect.asVoid(ask(({ sql, books }) => sql`select ${books}node_join(${node}, ${leaseMs}::double precision)`)),
@@ -137,22 +155,8 @@ const makeStore = ({ run }: Shard, apart: Shard, load: Load) =>
           balance: readAmount(row.balance),
         })),
       checkpoint: (holds) =>
-        Effect.forEach(
-          Arr.chunksOf(holds, maxBatch),
-          (chunk) => {
-            const items = chunk.map(({ hold, isFirst, settlement }) => ({
-              ...factsOf(hold),
-              first: isFirst,
-              amount: formatAmount(hold.amount),
-              cost: formatAmount(settlement?.cost ?? 0n),
-              usage: settlement === undefined ? null : usageColumns(settlement.record),
-            }))
-            return ask(
-              ({ sql, books }) =>
-                sql`select ${books}ledger_checkpoint(${within(sql, sharedLockWait, JSON.stringify(items))}::json)`,
-            )
-          },
-          { discard: true },
+        Effect.asVoid(
+          forAll(Arr.chunksOf(holds, maxBatch), (some) => sendUnlocked(some, ({ hold }) => hold.orgId, checkpoint)),
         ),
       forbidCheckpoint: ({ orgId, ref, node }) =>
         Effect.asVoid(ask(({ sql, books }) => sql`select ${books}ledger_forbid_checkpoint(${orgId}, ${ref}, ${node})`)),

@@ -274,6 +274,10 @@ declare
   rest numeric;
   closed integer := 0;
   tokens bigint;
+  -- Organisations whose rows somebody has locked: theirs waits for the next time.
+  locked text[] := '{}';
+  -- Dead nodes that have open holds of those.
+  partly text[] := '{}';
 begin
   if books_moved() then raise exception 'the books have moved'; end if;
   -- A node that was taken for dead may have written a checkpoint since.
@@ -287,9 +291,10 @@ begin
     where k.id is not null and not exists (select from nodes where id = k.id)
     on conflict do nothing;
   for n in select id from nodes where lease_until < now() order by id for update skip locked loop
-    for h in select * from holds o where o.node = n.id and o.state = 'open' order by o.org_id, o.ref limit most - closed for update
+    for h in select * from holds o where o.node = n.id and o.state = 'open' order by o.org_id, o.ref limit most - closed
+      for update skip locked
     loop
-      closed := closed + 1;
+      continue when h.org_id = any(locked);
       ref := h.ref;
       outcome := 'released';
       if h.usage is not null then
@@ -320,22 +325,36 @@ begin
           on conflict (org_id, counter, node) do update set spent = t.spent + excluded.spent;
           insert into transfers (org_id, currency, debit_account, credit_account, amount, kind, ref)
           select h.org_id, h.currency, node_account(n.id), 'revenue', h.cost, 'charge', h.ref where h.cost > 0;
-        exception when data_exception or integrity_constraint_violation then
-          outcome := 'unreadable';
+        exception
+          when data_exception or integrity_constraint_violation then
+            outcome := 'unreadable';
+          when lock_not_available then
+            outcome := 'locked';
         end;
       end if;
-      if outcome <> 'settled' then
-        delete from holds o where o.org_id = h.org_id and o.ref = h.ref;
-        delete from spent_requests s
-        where s.org_id = h.org_id and s.key_id = h.key_id and s.request_id = h.request_id and s.ref = h.ref;
-        delete from spent_days s
-        where s.org_id = h.org_id and s.key_id = h.key_id and s.request_id = h.request_id and s.day = spent_day(h.request_id)
-          and s.ref = h.ref;
+      if outcome in ('released', 'unreadable') then
+        begin
+          delete from holds o where o.org_id = h.org_id and o.ref = h.ref;
+          delete from spent_requests s
+          where s.org_id = h.org_id and s.key_id = h.key_id and s.request_id = h.request_id and s.ref = h.ref;
+          delete from spent_days s
+          where s.org_id = h.org_id and s.key_id = h.key_id and s.request_id = h.request_id and s.day = spent_day(h.request_id)
+            and s.ref = h.ref;
+        exception when lock_not_available then
+          outcome := 'locked';
+        end;
       end if;
+      if outcome = 'locked' then
+        locked := array_append(locked, h.org_id);
+        continue;
+      end if;
+      closed := closed + 1;
       return next;
     end loop;
     if not exists (select from holds o where o.node = n.id and o.state = 'open') then
       delete from nodes where id = n.id;
+    elsif closed < most then
+      partly := array_append(partly, n.id);
     end if;
   end loop;
   -- Of nodes that are gone, and what was charged to one after it was gone.
@@ -347,9 +366,23 @@ begin
     ) select id from each where id is not null and not exists (select from nodes k where k.id = each.id)
       and not (id like 'batch:%'
         and exists (select from batches b where b.id = substr(each.id, 7) and b.ended_at is null)));
-  for a in select o.org_id, o.counter, o.node from allotments o where o.node = any(gone) order by 1, 2, 3 loop
+  for a in select o.org_id, o.counter, o.node from allotments o where o.node = any(gone || partly) order by 1, 2, 3 loop
+    continue when a.org_id = any(locked) or a.node = any(partly)
+      and exists (select from holds o where o.org_id = a.org_id and o.node = a.node and o.state = 'open');
     insert into counters (org_id, counter) values (a.org_id, a.counter) on conflict do nothing;
-    perform 1 from counters k where k.org_id = a.org_id and k.counter = a.counter for update;
+    perform 1 from counters k, allotments o
+      where k.org_id = a.org_id and k.counter = a.counter and o.org_id = a.org_id and o.counter = a.counter and o.node = a.node
+      for update skip locked;
+    -- Only what is not had at once costs a block of its own.
+    if not found then
+      begin
+        perform 1 from counters k where k.org_id = a.org_id and k.counter = a.counter for update;
+        perform 1 from allotments o where o.org_id = a.org_id and o.counter = a.counter and o.node = a.node for update;
+      exception when lock_not_available then
+        locked := array_append(locked, a.org_id);
+        continue;
+      end;
+    end if;
     delete from allotments o where o.org_id = a.org_id and o.counter = a.counter and o.node = a.node
       returning o.granted - o.spent into rest;
     if found then

@@ -1,0 +1,2 @@
+-- Old nodes: may run.
+-- What dead nodes left goes back, without that of an organisation whose rows are locked. Functions: ledger_reap.
