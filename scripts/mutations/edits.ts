@@ -135,7 +135,10 @@ export const allEdits: ReadonlyArray<Edit> = [
   ...edits(
     "src/money/group-commit.ts",
     ["          for (const { resume } of entries) resume(noRow)\n", ""],
-    ["entries.length > 1 && options.isItemFault(error)", "entries.length < 0"],
+    ["entries.length > 1 && !isBlocked(error) && options.isItemFault(error)", "entries.length < 0"],
+    ["entries.length > 1 && !isBlocked(error) &&", "entries.length > 1 &&"],
+    ["performance.now() - sinceMs <= longestQueueMs", "true"],
+    ["        for (const [lane] of half) rejoin(lane)\n", ""],
   ),
   ...edits(
     "src/kinds/realtime/session-money.ts",

@@ -18,6 +18,8 @@ export interface GroupCommitOptions<Row, Item> {
   readonly laneOf?: (item: Item) => string
   /** Whether a statement has not got a lock in time: nothing of it was done. */
   readonly isBlocked?: (error: StoreUnavailable) => boolean
+  /** The time after which a lane is refused that waits for others to be sent apart, in ms. */
+  readonly longestQueueMs?: number
   /** The index of the item that a row belongs to. */
   readonly itemOf: (row: Row) => number
   /** Whether one item may have caused the failure of a batch: then each item is tried alone. */
@@ -52,6 +54,9 @@ const remembered = 4
 /** Lanes that are sent apart at a time: each takes a connection while it waits for its locks. */
 const lanesAtOnce = 4
 
+const manyLocked = Effect.fail(
+  new StoreUnavailable({ store: "postgres", cause: "the rows of many organisations are locked", wasDone: false }),
+)
 const noRow = Effect.fail(new StoreUnavailable({ store: "postgres", cause: "a batch has no row for one of its items" }))
 
 /**
@@ -66,6 +71,7 @@ export const makeGroupCommit = <Row, Item extends object = object>(
     const apart = yield* Semaphore.make(lanesAtOnce)
     const fork = Effect.runForkWith(context)
     const { paceMs = 0, maxBatch, load = noLoad(), laneOf = () => "", isBlocked = () => false } = options
+    const { longestQueueMs = 2000 } = options
     /** The lanes that are sent apart, with what waits in each. */
     const lanes = new Map<string, Array<Entry<Row, Item>>>()
     let waiting: Array<Entry<Row, Item>> = []
@@ -91,7 +97,7 @@ export const makeGroupCommit = <Row, Item extends object = object>(
           // The next batch does not wait for the search.
           return Effect.sync(() => void fork(search(entries)))
         }
-        if (entries.length > 1 && options.isItemFault(error)) {
+        if (entries.length > 1 && !isBlocked(error) && options.isItemFault(error)) {
           return Effect.forEach(entries, (entry) => runBatch([entry], isApart), { discard: true })
         }
         for (const { resume } of entries) resume(Effect.fail(error))
@@ -110,7 +116,7 @@ export const makeGroupCommit = <Row, Item extends object = object>(
     function search(entries: ReadonlyArray<Entry<Row, Item>>): Effect.Effect<void> {
       const found = [...lanesIn(entries)]
       const [[lane, own] = ["", []]] = found
-      if (found.length === 1) return apart.withPermit(runLane(lane, own))
+      if (found.length === 1) return queueLane(lane, own)
       const half = found.length >> 1
       return Effect.forEach([found.slice(0, half), found.slice(half)], tryHalf, { concurrency: 2, discard: true })
     }
@@ -126,6 +132,21 @@ export const makeGroupCommit = <Row, Item extends object = object>(
         for (const { resume } of entries) resume(noRow)
         for (const [lane] of half) rejoin(lane)
         return Effect.void
+      })
+    }
+
+    /** Sends a lane apart once few others are. */
+    function queueLane(lane: string, entries: ReadonlyArray<Entry<Row, Item>>): Effect.Effect<void> {
+      return Effect.suspend(() => {
+        const sinceMs = performance.now()
+        return apart.withPermit(
+          Effect.suspend(() => {
+            if (performance.now() - sinceMs <= longestQueueMs) return runLane(lane, entries)
+            for (const { resume } of entries) resume(manyLocked)
+            rejoin(lane)
+            return Effect.void
+          }),
+        )
       })
     }
 

@@ -1,6 +1,6 @@
 /** Batches: every item gets its row, or an error; one that the database refuses does not take the others with it. */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Option } from "effect"
+import { Cause, Effect, Exit, Fiber, Option } from "effect"
 import { makeGroupCommit } from "../../../src/money/group-commit.ts"
 import { StoreUnavailable } from "../../../src/store/unavailable.ts"
 
@@ -67,7 +67,7 @@ describe("a batch", () => {
 })
 
 describe("items of a lane whose rows are locked", () => {
-  const blocked = new StoreUnavailable({ store: "postgres", cause: "a lock" })
+  const blocked = new StoreUnavailable({ store: "postgres", cause: "a lock", wasDone: false })
   interface Item {
     readonly lane: string
     readonly name: string
@@ -114,6 +114,44 @@ describe("items of a lane whose rows are locked", () => {
       for (const fiber of [...waiting, late]) yield* Fiber.join(fiber)
       expect(sent.filter((name) => name.length === 1)).toEqual(["x", "y", "z"])
       expect(yield* send({ lane: "locked", name: "again" })).toMatchObject({ name: "again" })
+    }).pipe(Effect.timeout("10 seconds")),
+  )
+
+  const refusing = (runs: Array<number>, longestQueueMs: number) =>
+    makeGroupCommit<Row, Item>({
+      maxBatch: 256,
+      longestQueueMs,
+      itemOf: ({ item }) => item,
+      isItemFault: () => true,
+      isBlocked: (error) => error === blocked,
+      laneOf: ({ lane }) => lane,
+      run: (items, isApart) => {
+        if (isApart) runs.push(items.length)
+        return Effect.andThen(Effect.sleep(isApart ? "100 millis" : "1 millis"), Effect.fail(blocked))
+      },
+    })
+
+  it.live("are refused together, not one after the other", () =>
+    Effect.gen(function* () {
+      const runs: Array<number> = []
+      const send = yield* refusing(runs, 60_000)
+      const items = Array.from({ length: 50 }, (_, at) => ({ lane: "locked", name: String(at) }))
+      const exits = yield* Effect.forEach(items, (item) => Effect.exit(send(item)), { concurrency: "unbounded" })
+      expect(exits).toEqual(items.map(() => Exit.fail(blocked)))
+      expect(runs).toEqual([50])
+    }).pipe(Effect.timeout("10 seconds")),
+  )
+
+  it.live("do not wait for those of all other locked lanes", () =>
+    Effect.gen(function* () {
+      const runs: Array<number> = []
+      const send = yield* refusing(runs, 50)
+      const items = Array.from({ length: 200 }, (_, at) => ({ lane: `lane ${at}`, name: String(at) }))
+      const exits = yield* Effect.forEach(items, (item) => Effect.exit(send(item)), { concurrency: "unbounded" })
+      for (const exit of exits) {
+        expect(Exit.isFailure(exit) && Cause.squash(exit.cause)).toMatchObject({ wasDone: false })
+      }
+      expect(runs.length).toBeLessThan(50)
     }).pipe(Effect.timeout("10 seconds")),
   )
 })
