@@ -5,12 +5,14 @@
  *
  *   npm run bench -- [SCENARIO …] [--rounds 3] [--scale 1] [--streams 1500] [--json FILE] [--vs URL] [--peers]
  *
- * `--peers` installs gateways from npm and PyPI, and measures them beside Weir.
+ * `--peers` installs gateways from npm and PyPI, and measures them beside Weir. The table of the README is made from such a run:
+ * `--peers --json scripts/bench/front-page.json`, then `npm run docs`.
  * `--vs URL` drives any gateway that speaks chat completions with the same load (BENCH_VS_KEY, BENCH_VS_MODEL).
  */
 import { writeFileSync } from "node:fs"
 import { cpus } from "node:os"
 import { parseArgs } from "node:util"
+import type { PeerRun } from "./front-page.ts"
 import { comparePeers } from "./peers.ts"
 import type { Row } from "./scenario.ts"
 import { pauses, scenarios, warmUp } from "./scenarios.ts"
@@ -57,7 +59,10 @@ if (values.vs !== undefined) {
   console.log(machine)
   const subjects = await startSubjects()
   try {
-    await comparePeers(subjects, effort)
+    const gateways = await comparePeers(subjects, effort)
+    const command = `scripts/with-stores npm run bench -- ${process.argv.slice(2).join(" ")}`
+    const run: PeerRun = { date: new Date().toISOString().slice(0, 10), machine, command, gateways }
+    if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(run, undefined, 2)}\n`)
   } finally {
     subjects.stop()
   }

@@ -12,6 +12,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { freePort } from "../../test/support/free-port.ts"
+import type { Cost, Measured, PeerFigures } from "./front-page.ts"
 import { cpuSeconds, drive, type Endpoint, median, percentile, residentBytes, statOf } from "./load.ts"
 import { longChat, longTwp } from "./long-requests.ts"
 import type { Effort } from "./scenario.ts"
@@ -122,26 +123,13 @@ api_keys:
   headers: () => ({ authorization: `Bearer ${aisixKey}` }),
 }
 
-interface Cost {
-  readonly us: number
-  readonly perSecond: number
-}
-
-/** Undefined is what failed. */
-interface Measured {
-  readonly json: Cost | undefined
-  readonly stream: Cost | undefined
-  readonly long: Cost | undefined
-  /** A request of 184 KB. */
-  readonly request: Cost | undefined
-  /** One exchange at a time, p50. */
-  readonly aloneMs: number | undefined
-  readonly firstMs: ReadonlyArray<number> | undefined
-  readonly residentMib: number
-}
-
-/** Prints one table: the floor, Weir and the peers. */
-export const comparePeers = async (subjects: Subjects, effort: Effort): Promise<void> => {
+/** Prints one table: the floor, Weir and the peers, and returns it. */
+export const comparePeers = async (subjects: Subjects, effort: Effort): Promise<ReadonlyArray<PeerFigures>> => {
+  const figures: Array<PeerFigures> = []
+  const add = (name: string, version: string, lacks: string, measured: Measured) => {
+    print(`${name} ${version}`.trim(), measured, lacks)
+    figures.push({ name, version, ...measured })
+  }
   mkdirSync(folder, { recursive: true })
   const { direct, floor, weir } = subjects
   const vendor = direct.exchange("short").origin
@@ -155,11 +143,8 @@ export const comparePeers = async (subjects: Subjects, effort: Effort): Promise<
     [floor, "everything but passing on"],
     [weir, ""],
   ] as const) {
-    print(
-      subject.name,
-      await measure(subject, base, effort, subject === weir ? longTwp("agent") : longChat("short")),
-      lacks,
-    )
+    const longRequest = subject === weir ? longTwp("agent") : longChat("short")
+    add(subject === weir ? "Weir" : subject.name, "", lacks, await measure(subject, base, effort, longRequest))
   }
   const peers = [...(aisixSource === "" ? [] : [aisix]), portkey, litellm]
   const named = process.env["BENCH_PEERS"]?.split(",") ?? peers.map(({ name }) => name)
@@ -167,11 +152,12 @@ export const comparePeers = async (subjects: Subjects, effort: Effort): Promise<
     const version = peer.install()
     const { subject, stop } = await startPeer(peer, vendor)
     try {
-      print(`${peer.name} ${version}`, await measure(subject, base, effort, longChat("short")), peer.lacks)
+      add(peer.name, version, peer.lacks, await measure(subject, base, effort, longChat("short")))
     } finally {
       stop()
     }
   }
+  return figures
 }
 
 const print = (
@@ -221,6 +207,12 @@ const measure = async (
   }
   const alone = async () =>
     percentile((await drive(subject.exchange("short"), { requests: 400 * scale, inFlight: 1 })).wholeMs, 0.5)
+  const failures = new Set<string>()
+  const ifItWorks = <A>(figure: Promise<A>): Promise<A | undefined> =>
+    figure.catch((error: unknown) => {
+      failures.add(String(error).replace(/^Error: |http:\/\/[^/]*/g, ""))
+      return undefined
+    })
   return {
     json: await ifItWorks(cost(subject.exchange("short"), 2000 * scale, 32)),
     stream: await ifItWorks(cost(subject.exchange("frames-200"), 100 * scale, 16)),
@@ -229,10 +221,9 @@ const measure = async (
     aloneMs: await ifItWorks(alone()),
     firstMs: await ifItWorks(added()),
     residentMib: treeOf(subject.pid).reduce((sum, pid) => sum + residentBytes(pid), 0) / 2 ** 20,
+    failures: [...failures],
   }
 }
-
-const ifItWorks = <A>(measured: Promise<A>): Promise<A | undefined> => measured.catch(() => undefined)
 
 /** Milliseconds to the first content, 64 in flight, ascending. */
 const firstFrames = async (subject: Subject, { scale }: Effort) =>

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import { posix } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "vitest"
+import { withFigures } from "../../scripts/docs/figures.ts"
 import { generatedPages } from "../../scripts/docs/generated-pages.ts"
 import { adviceFor } from "../../src/client/advice.ts"
 import { contents } from "../../src/http/guide/contents.ts"
@@ -50,6 +51,9 @@ describe("the README", () => {
   const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8")
   it("is a front page", () => {
     expect(readme.split("\n").length).toBeLessThanOrEqual(150)
+  })
+  it("has the figures of the last run: npm run docs", () => {
+    expect(withFigures(readme)).toBe(readme)
   })
 })
 
