@@ -10,10 +10,11 @@ import type {
   ToolServerDetail,
   ToolServerEntry,
 } from "../protocol/control/tool-servers.ts"
+import { joinedName } from "../protocol/mcp/joined-names.ts"
 import { type Actor, AuditLog } from "../store/audit-log.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { usableEntries } from "../tools/list-entries.ts"
-import { joinedName, offeredName } from "../tools/tool-names.ts"
+import { offeredName } from "../tools/tool-names.ts"
 import { ServerFailed } from "./ask-server.ts"
 import { gatewayItself } from "./negotiate.ts"
 import { offeredTools } from "./offered-tools.ts"

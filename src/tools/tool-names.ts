@@ -1,30 +1,5 @@
-/** Names of tools, prompts and resources of several servers in one list. Pure. */
+/** The catalogue's choice of a server's tools, and their names. Pure. */
 import type { ToolServer } from "../protocol/catalogue/tool-server.ts"
-
-/** Between the id of a server, which has no `_`, and its own name. */
-const separator = "__"
-
-export const joinedName = (server: string, name: string): string => `${server}${separator}${name}`
-
-export interface NamedAtServer {
-  readonly server: string
-  readonly name: string
-}
-
-/** The parts of a joined name; undefined if it names no server. */
-export const splitName = (joined: string): NamedAtServer | undefined => {
-  const at = joined.indexOf(separator)
-  if (at <= 0 || at + separator.length >= joined.length) return undefined
-  return { server: joined.slice(0, at), name: joined.slice(at + separator.length) }
-}
-
-/** A resource in the list of several servers: `weather+file:///a`. */
-export const joinedUri = (server: string, uri: string): string => `${server}+${uri}`
-
-export const splitUri = (joined: string): NamedAtServer | undefined => {
-  const at = joined.indexOf("+")
-  return at <= 0 ? undefined : { server: joined.slice(0, at), name: joined.slice(at + 1) }
-}
 
 /** Whether a list has a name, or the start of it with * at its end. */
 const isNamed = (list: ReadonlyArray<string>, name: string): boolean =>

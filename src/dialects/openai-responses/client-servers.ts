@@ -45,7 +45,7 @@ const namesIn = (value: unknown): ReadonlyArray<string> | undefined => {
 
 /** The API asks for approval where nothing is said. */
 const approvalOf = (value: unknown): NonNullable<ServersInRequest["tools"][number]["approval"]> => {
-  if (value === "never" || isAbsent(value) || !isObject(value)) return value === "never" ? "never" : "always"
+  if (!isObject(value)) return value === "never" ? "never" : "always"
   const always = namesIn(objectAt(value, "always"))
   const never = namesIn(objectAt(value, "never"))
   if (always === undefined && never === undefined) return "always"

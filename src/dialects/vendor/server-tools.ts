@@ -1,8 +1,7 @@
 /** Tools of the gateway's own servers in requests and replies of other APIs. Pure. */
-import { needsApproval, type ServerTools } from "../../protocol/tool.ts"
 
-/** Between the id of a server and the name of its tool, as in lists of several servers. */
-const separator = "__"
+import { joinedName, splitName } from "../../protocol/mcp/joined-names.ts"
+import { needsApproval, type ServerTools } from "../../protocol/tool.ts"
 
 /** A server's tool, as its client names both. */
 export interface ToolOfServer {
@@ -47,7 +46,7 @@ export class ServersInRequest implements NamedServers {
   /** The model's name of a tool; undefined if its server is not one of the gateway's. */
   nameOf(label: unknown, name: unknown): string | undefined {
     const [id] = [...this.labels].find(([, each]) => each === label) ?? []
-    return id === undefined ? undefined : `${id}${separator}${String(name)}`
+    return id === undefined ? undefined : joinedName(id, String(name))
   }
 
   /** Undefined if it names none. */
@@ -59,12 +58,10 @@ export class ServersInRequest implements NamedServers {
 
 /** The tool that the model's name of it means; undefined if it is the client's own. */
 export const toolOfServer = ({ labels, tools }: NamedServers, named: string): CalledTool | undefined => {
-  const at = named.indexOf(separator)
-  const id = named.slice(0, Math.max(0, at))
-  const label = labels.get(id)
-  if (label === undefined) return undefined
-  const name = named.slice(at + separator.length)
-  return { label, name, needsApproval: tools.some((each) => each.server === id && needsApproval(each, name)) }
+  const { server, name } = splitName(named) ?? {}
+  const label = server === undefined ? undefined : labels.get(server)
+  if (label === undefined || name === undefined) return undefined
+  return { label, name, needsApproval: tools.some((each) => each.server === server && needsApproval(each, name)) }
 }
 
 /** The id of the server at an address of the gateway; undefined if it is another's. @param origins of the gateway */

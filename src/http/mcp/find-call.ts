@@ -4,11 +4,11 @@ import type { ToolServerEntry } from "../../catalogue/snapshot.ts"
 import { isObject } from "../../dialects/parse/json.ts"
 import type { Caller } from "../../identity/caller.ts"
 import type { ToolMethod, ToolRequest } from "../../kinds/tool/tool-request.ts"
+import { joinedName, splitName, splitUri } from "../../protocol/mcp/joined-names.ts"
 import type { JsonObject } from "../../protocol/mcp/message.ts"
 import type { NeededAccount } from "../../tool-servers/ask-server.ts"
 import { type CallerTools, mayUsePrompt, mayUseResources } from "../../tool-servers/caller-tools.ts"
 import type { SessionOwner } from "../../tool-servers/session-owner.ts"
-import { joinedName, splitName, splitUri } from "../../tools/tool-names.ts"
 
 export type FoundCall = Pick<ToolRequest, "entry" | "method" | "name" | "handle" | "prices" | "parameters">
 

@@ -3,7 +3,7 @@
  * none, and tools of servers are not among its tools. Pure.
  */
 import type { ExactPlaces } from "../../dialects/parse/exact-places.ts"
-import type { AnswerBlock, ApprovalBlock, Message, SentMessage, ToolCallBlock } from "../../protocol/block.ts"
+import type { ApprovalBlock, Message, SentMessage, ToolCallBlock, ToolResultBlock } from "../../protocol/block.ts"
 import type { ExchangeRequest } from "../../protocol/exchange.ts"
 import { isServerTools, type ServerTools, type Tool } from "../../protocol/tool.ts"
 import type { PromptContent } from "./prompt.ts"
@@ -118,7 +118,7 @@ const answersIn = (message: Of<"tool">, at: number): ReadonlyArray<PlacedMessage
   ]
 }
 
-const refusal = ({ id, reason }: ApprovalBlock): Extract<AnswerBlock, { readonly t: "tool_result" }> => ({
+const refusal = ({ id, reason }: ApprovalBlock): ToolResultBlock => ({
   t: "tool_result",
   id,
   v: reason === undefined ? "The user does not allow this call." : `The user does not allow this call: ${reason}`,

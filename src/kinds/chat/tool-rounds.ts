@@ -58,7 +58,7 @@ export class ToolRounds {
   }
 
   /** The choice after a round: a forced call was made, and after the last round the model must answer. */
-  get toolChoice(): ToolChoice | undefined {
+  get toolChoice(): ToolChoice {
     return this.#rounds >= this.#options.maxRounds ? "none" : "auto"
   }
 

@@ -3,10 +3,10 @@ import { isObject, parseLongObject } from "../../dialects/parse/json.ts"
 import { cut, editJsonText, type JsonEdit, set } from "../../protocol/json/json-edit.ts"
 import { countJson, workerLimits } from "../../protocol/json/json-size.ts"
 import { namesIn } from "../../protocol/json/json-text.ts"
+import { joinedUri } from "../../protocol/mcp/joined-names.ts"
 import type { JsonObject, MessageId } from "../../protocol/mcp/message.ts"
 import { metaNames } from "../../protocol/mcp/versions.ts"
 import { isStateless, type ServerSession, statelessMeta } from "../../tool-servers/server-session.ts"
-import { joinedUri } from "../../tools/tool-names.ts"
 import type { ToolRequest } from "./tool-request.ts"
 
 /** The member of a result's metadata with the cost of its call. */
