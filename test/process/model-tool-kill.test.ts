@@ -12,7 +12,7 @@ import {
 } from "../../src/testing/index.ts"
 import { eventually } from "../support/gateway.ts"
 import { startToolServer, textResult } from "../support/tool-server.ts"
-import { useProcesses } from "../support/use-processes.ts"
+import { quickToNotice, useProcesses } from "../support/use-processes.ts"
 
 /** Calls the tool once a round, and answers when there are two results. */
 const twice: TwinScript = ({ calls }) =>
@@ -56,13 +56,7 @@ topups: [{ id: first, org: acme, amount: "1000" }]
 it("bills what was made, once", async () => {
   const file = join(dir(), "weir.yaml")
   writeFileSync(file, catalogue())
-  const env = {
-    SVC_CATALOGUE: file,
-    KILL_KEY: key,
-    SVC_MASTER_KEY: "master",
-    SVC_LEASE_MS: "2000",
-    SVC_CHECKPOINT_MS: "200",
-  }
+  const env = { SVC_CATALOGUE: file, KILL_KEY: key, ...quickToNotice }
   const exchange = async (baseUrl: string, requestId: string) => {
     const reply = await fetch(`${baseUrl}/t1/exchange`, {
       method: "POST",

@@ -5,7 +5,7 @@ import { Effect, Exit, Scope } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { type ScriptedVendor, startScriptedVendor } from "../../src/testing/index.ts"
 import { eventually } from "../support/gateway.ts"
-import { useProcesses } from "../support/use-processes.ts"
+import { quickToNotice, useProcesses } from "../support/use-processes.ts"
 
 const scope = Scope.makeUnsafe()
 let vendor: ScriptedVendor
@@ -40,13 +40,7 @@ topups: [{ id: first, org: acme, amount: "10" }]
 it("is billed as its checkpoint says, and ids stay their owner's", async () => {
   const file = join(dir(), "weir.yaml")
   writeFileSync(file, catalogue())
-  const env = {
-    SVC_CATALOGUE: file,
-    KILL_KEY: key,
-    SVC_MASTER_KEY: "master",
-    SVC_LEASE_MS: "2000",
-    SVC_CHECKPOINT_MS: "200",
-  }
+  const env = { SVC_CATALOGUE: file, KILL_KEY: key, ...quickToNotice }
   const first = await serve(env)
   const send = (baseUrl: string, path: string, init?: RequestInit, keyId = "key") =>
     fetch(`${baseUrl}${path}`, { ...init, headers: { "x-svc-key-id": keyId, "x-svc-key": key } })

@@ -21,6 +21,9 @@ export const packagedCommand: ReadonlyArray<string> = [...quick, packaged]
 export const packagedCommandUnderLoad: ReadonlyArray<string> = [...sparing, packaged]
 const node = fileURLToPath(new URL("../../node_modules/.bin/node", import.meta.url))
 
+/** Settings with which a second node soon notices that the first one is dead. */
+export const quickToNotice = { SVC_MASTER_KEY: "master", SVC_LEASE_MS: "2000", SVC_CHECKPOINT_MS: "200" }
+
 /**
  * Gives each test a directory and what it needs to run commands; what still runs after the test is killed.
  * @param options.fresh from the sources, without a migrated database in the data directory: as on a new machine

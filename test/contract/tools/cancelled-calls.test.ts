@@ -1,8 +1,9 @@
 /** Calls whose client does not want the result any more: the server learns of it, and the call is paid once. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, expect, it } from "vitest"
-import { newTestIds, testCatalogue, testKey } from "../../../src/testing/gateway.ts"
+import { newTestIds, testKey } from "../../../src/testing/gateway.ts"
 import { balanceOf, eventually, holdsOf, useGateway } from "../../support/gateway.ts"
+import { toolCatalogue } from "../../support/tool-catalogue.ts"
 import { startToolServer } from "../../support/tool-server.ts"
 
 const tools = { hangs: () => new Promise(() => {}) }
@@ -16,14 +17,14 @@ const ids = newTestIds()
 const gateway = useGateway({
   ids,
   catalogue: (urls) =>
-    testCatalogue(
+    toolCatalogue(
       urls,
       ids,
       `toolServers:
   - { id: old, url: "${legacy.url}", price: { currency: USD, calls: "1000" } }
   - { id: new, url: "${modern.url}", price: { currency: USD, calls: "1000" } }
 `,
-    ).replace("unpriced] }", "unpriced], tools: ['*'] }"),
+    ),
 })
 const post = (server: string, message: object, signal?: AbortSignal, session?: string) =>
   fetch(`${gateway().baseUrl}/mcp/${server}`, {

@@ -6,8 +6,9 @@ import {
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import { afterAll, describe, expect, it } from "vitest"
-import { newTestIds, testCatalogue, testKey } from "../../../src/testing/gateway.ts"
+import { newTestIds, testKey } from "../../../src/testing/gateway.ts"
 import { useGateway } from "../../support/gateway.ts"
+import { toolCatalogue } from "../../support/tool-catalogue.ts"
 import { startToolServer, textResult } from "../../support/tool-server.ts"
 
 const schema = { type: "object" }
@@ -71,14 +72,14 @@ const ids = newTestIds()
 const gateway = useGateway({
   ids,
   catalogue: (urls) =>
-    testCatalogue(
+    toolCatalogue(
       urls,
       ids,
       `toolServers:
   - { id: good, url: "${good.url}" }
   - { id: strange, url: "${strange.url}", tools: { rename: { search: find }, describe: { fine: Fine } } }
 `,
-    ).replace("unpriced] }", "unpriced], tools: ['*'] }"),
+    ),
 })
 const headers = { authorization: `Bearer ${ids.key}~${testKey}` }
 const url = () => new URL(`${gateway().baseUrl}/mcp`)

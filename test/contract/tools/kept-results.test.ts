@@ -2,8 +2,9 @@
 import { Redacted, Schema } from "effect"
 import { afterAll, expect, it } from "vitest"
 import { AppTokenResponse } from "../../../src/protocol/control/app-token.ts"
-import { newTestIds, testCatalogue, testKey } from "../../../src/testing/gateway.ts"
+import { newTestIds, testKey } from "../../../src/testing/gateway.ts"
 import { useGateway } from "../../support/gateway.ts"
+import { toolCatalogue } from "../../support/tool-catalogue.ts"
 import { startToolServer, textResult } from "../../support/tool-server.ts"
 
 let count = 0
@@ -18,13 +19,11 @@ const gateway = useGateway({
   ids,
   config: { masterKey: Redacted.make("master") },
   catalogue: (urls) =>
-    testCatalogue(
+    toolCatalogue(
       urls,
       ids,
       `toolServers:\n  - { id: srv, url: "${server.url}", price: { currency: USD, calls: "1000" } }\n`,
-    )
-      .replace("unpriced] }", "unpriced], tools: ['*'] }")
-      .replace("keys:\n", `keys:\n  - { id: ${ids.key}-two, app: ${ids.app}, secret: "env:WEIR_TEST_KEY" }\n`),
+    ).replace("keys:\n", `keys:\n  - { id: ${ids.key}-two, app: ${ids.app}, secret: "env:WEIR_TEST_KEY" }\n`),
 })
 
 const decodeToken = Schema.decodeUnknownSync(AppTokenResponse)

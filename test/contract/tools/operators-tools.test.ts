@@ -8,8 +8,9 @@ import {
   ToolServerDetail,
   ToolServerList,
 } from "../../../src/protocol/control/tool-servers.ts"
-import { newTestIds, testCatalogue, testKey } from "../../../src/testing/gateway.ts"
+import { newTestIds, testKey } from "../../../src/testing/gateway.ts"
 import { errorOf, useGateway } from "../../support/gateway.ts"
+import { toolCatalogue } from "../../support/tool-catalogue.ts"
 import { startToolServer, textResult } from "../../support/tool-server.ts"
 
 const server = await startToolServer({
@@ -22,7 +23,7 @@ const ids = newTestIds()
 const gateway = useGateway({
   ids,
   catalogue: (urls) =>
-    testCatalogue(
+    toolCatalogue(
       urls,
       ids,
       `toolServers:
@@ -33,7 +34,7 @@ const gateway = useGateway({
   - { id: broken, command: { program: /no/such/program } }
   - { id: undescribed, openapi: { document: /no/such/file, baseUrl: "http://127.0.0.1:9" } }
 `,
-    ).replace("unpriced] }", "unpriced], tools: ['*'] }"),
+    ),
 })
 
 const admin = async (method: string, path: string, body?: object) => {

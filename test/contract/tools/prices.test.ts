@@ -1,8 +1,9 @@
 /** Prices of calls, with results that report anything. */
 import { afterAll, expect, it } from "vitest"
 import { formatAmount } from "../../../src/money/amount.ts"
-import { newTestIds, testCatalogue, testKey } from "../../../src/testing/gateway.ts"
+import { newTestIds, testKey } from "../../../src/testing/gateway.ts"
 import { balanceOf, eventually, holdsOf, useGateway } from "../../support/gateway.ts"
+import { toolCatalogue } from "../../support/tool-catalogue.ts"
 import { startToolServer, textResult } from "../../support/tool-server.ts"
 
 const reports = { three: 3, text: "3", zero: 0, negative: -5, word: "NaN", huge: 1e300, tiny: 1e-300, list: [1, 2] }
@@ -28,14 +29,14 @@ const ids = newTestIds()
 const gateway = useGateway({
   ids,
   catalogue: (urls) =>
-    testCatalogue(
+    toolCatalogue(
       urls,
       ids,
       `toolServers:
   - { id: srv, url: "${server.url}", price: { currency: USD, calls: "1000", units: { rows: { at: $.structuredContent.rows, price: "500" } }, hold: "0.1" } }
   - { id: free, url: "${server.url}" }
 `,
-    ).replace("unpriced] }", "unpriced], tools: ['*'] }"),
+    ),
 })
 
 const version = "2026-07-28"

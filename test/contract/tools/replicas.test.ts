@@ -1,7 +1,8 @@
 /** Servers that are equal to one: they are asked for what the first one has certainly not run. */
 import { afterAll, describe, expect, it } from "vitest"
-import { newTestIds, testCatalogue, testKey } from "../../../src/testing/gateway.ts"
+import { newTestIds, testKey } from "../../../src/testing/gateway.ts"
 import { balanceOf, eventually, holdsOf, useGateway } from "../../support/gateway.ts"
+import { toolCatalogue } from "../../support/tool-catalogue.ts"
 import { type Answering, startToolServer, textResult } from "../../support/tool-server.ts"
 
 const refusing =
@@ -21,7 +22,7 @@ const ids = newTestIds()
 const gateway = useGateway({
   ids,
   catalogue: (urls) =>
-    testCatalogue(
+    toolCatalogue(
       urls,
       ids,
       `toolServers:
@@ -29,7 +30,7 @@ const gateway = useGateway({
   - { id: reads, url: "${one.url}", replicas: ["${two.url}"], isReadOnly: true }
   - { id: lost, url: "http://127.0.0.1:9/mcp", replicas: ["${two.url}"], price: { currency: USD, calls: "1000" } }
 `,
-    ).replace("unpriced] }", "unpriced], tools: ['*'] }"),
+    ),
 })
 
 const call = async (server: string, name: string, id?: string) => {

@@ -7,8 +7,9 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import { afterAll, describe, expect, it } from "vitest"
 import { formatAmount } from "../../../src/money/amount.ts"
-import { newTestIds, testCatalogue, testKey } from "../../../src/testing/gateway.ts"
+import { newTestIds, testKey } from "../../../src/testing/gateway.ts"
 import { balanceOf, useGateway } from "../../support/gateway.ts"
+import { toolCatalogue } from "../../support/tool-catalogue.ts"
 import { startToolServer, textResult } from "../../support/tool-server.ts"
 
 const tools = {
@@ -38,7 +39,7 @@ const ids = newTestIds()
 const gateway = useGateway({
   ids,
   catalogue: (urls) =>
-    testCatalogue(
+    toolCatalogue(
       urls,
       ids,
       `toolServers:
@@ -48,7 +49,7 @@ const gateway = useGateway({
   - { id: old, url: "${legacy.url}", tools: { deny: [hang] } }
   - { id: brief, url: "${modern.url}", timeouts: { total: 700ms }, tools: { allow: [hang] } }
 `,
-    ).replace("unpriced] }", "unpriced], tools: ['*'] }"),
+    ),
 })
 
 const headers = { authorization: `Bearer ${ids.key}~${testKey}` }
