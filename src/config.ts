@@ -424,6 +424,13 @@ const variables = {
   checkpointMs: millis("SVC_CHECKPOINT_MS", 5000),
   /** Time that a settlement is retried before it goes to the journal in the data directory. */
   settlePatienceMs: millis("SVC_SETTLE_PATIENCE_MS", 10_000),
+  /**
+   * The time when a reply goes to its client: `settled`, when its settlement is in the database, or `journaled`, when it is in
+   * the journal in the data directory, which must outlive the process; the database follows.
+   */
+  replyAfter: Config.schema(Schema.Literals(["settled", "journaled"]), "SVC_REPLY_AFTER").pipe(
+    Config.withDefault("settled"),
+  ),
   /** Time that usage records are kept, in days. */
   retentionDays: Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Days)), "SVC_RETENTION_DAYS").pipe(
     Config.withDefault(400),
@@ -586,10 +593,13 @@ export const spentIdsDays = ({ spentIdsKeptDays, idempotencyTtlS }: WeirConfig["
 /** Whether secrets and codes may be minted and printed. */
 export const isDevelopment = ({ env }: Pick<WeirConfig["Service"], "env">): boolean => env === "development"
 
-/** The settings that a gateway outside development needs, each with a sentence on how to set it. */
+/** The settings that a gateway needs as it is set up, each with a sentence on how to set it. */
 export const lackingOf = (config: WeirConfig["Service"]): ReadonlyArray<string> => {
+  const { adminKeySha256, masterKey, databaseUrl, dataDir, replyAfter, env } = config
+  if (replyAfter === "journaled" && dataDir === ":memory:") {
+    return ["SVC_REPLY_AFTER=journaled needs SVC_DATA_DIR, a folder that outlives the process"]
+  }
   if (isDevelopment(config)) return []
-  const { adminKeySha256, masterKey, databaseUrl, env } = config
   const needed: ReadonlyArray<readonly [unknown, string]> = [
     [
       adminKeySha256,

@@ -108,6 +108,8 @@ export const meanings: Readonly<Record<string, string>> = {
     "Time that holds, allotments and claims of a killed node stay; then another node settles them or takes them back.",
   checkpointMs: "Interval at which leases are renewed and checkpoints written; well below three quarters of the lease.",
   settlePatienceMs: "Time that a settlement is retried before it goes to the journal in the data directory.",
+  replyAfter:
+    "The time when a reply goes to its client: `settled`, when its settlement is in the database, or `journaled`, when it is in the journal in the data directory, which must outlive the process; the database follows.",
   retentionDays: "Time that usage records are kept, in days.",
   booksKeptDays:
     "Number of days after the end of a month after which its transfers are closed; if absent, they are kept.",

@@ -8,6 +8,8 @@ export interface OpenStreams {
   readonly allOpen: Promise<void>
   /** Frames received so far. */
   readonly frames: () => number
+  /** Milliseconds until the first bytes of those that were opened first, ascending. */
+  readonly firstMs: () => ReadonlyArray<number>
   /** Streams that ended with an error. */
   readonly broken: () => number
   readonly close: () => Promise<void>
@@ -24,8 +26,10 @@ export const openStreams = ({ origin, path, headers, body }: Endpoint, count: nu
   let broken = 0
   let opened = 0
   let closed = false
-  const begin = (onFirst: () => void) => {
+  const firstMs: Array<number> = []
+  const begin = (onFirst: (ms: number) => void) => {
     let first = true
+    const sentAt = performance.now()
     agent.dispatch(
       { origin, path, method: "POST", headers: { "content-type": "application/json", ...headers }, body },
       {
@@ -34,7 +38,7 @@ export const openStreams = ({ origin, path, headers, body }: Endpoint, count: nu
           if (status !== 200) broken++
         },
         onResponseData(_controller, chunk) {
-          if (first) onFirst()
+          if (first) onFirst(performance.now() - sentAt)
           first = false
           for (let at = 1; at < chunk.length; at++) {
             if (chunk[at] === blankLine && chunk[at - 1] === blankLine) frames++
@@ -51,7 +55,11 @@ export const openStreams = ({ origin, path, headers, body }: Endpoint, count: nu
   }
   const allOpen = (async () => {
     for (let at = 0; at < count; at += batch) {
-      for (let one = at; one < Math.min(count, at + batch); one++) begin(() => opened++)
+      for (let one = at; one < Math.min(count, at + batch); one++)
+        begin((ms) => {
+          opened++
+          firstMs.push(ms)
+        })
       await sleep(apartMs)
     }
     for (let tries = 0; opened + broken < count && tries < 600; tries++) await sleep(100)
@@ -59,6 +67,7 @@ export const openStreams = ({ origin, path, headers, body }: Endpoint, count: nu
   return {
     allOpen,
     frames: () => frames,
+    firstMs: () => firstMs.toSorted((a, b) => a - b),
     broken: () => broken,
     close: async () => {
       closed = true

@@ -7,6 +7,7 @@ import { makeAwsIdentity } from "../../src/cloud-identities/aws.ts"
 import { VendorClient } from "../../src/upstream/client.ts"
 import { batches } from "./batches.ts"
 import { holdCosts } from "./budgets.ts"
+import { busy } from "./busy.ts"
 import { costs, nothing, ratioByRound } from "./costs.ts"
 import { counted } from "./counted.ts"
 import { crowd } from "./crowd.ts"
@@ -28,15 +29,19 @@ import { longReplies } from "./long-replies.ts"
 import { longChat, longRequests } from "./long-requests.ts"
 import { media } from "./media.ts"
 import { openStreams } from "./open-streams.ts"
+import { replyAfter } from "./reply-after.ts"
 import { replyCache } from "./reply-cache.ts"
 import type { Effort, Row, Scenario } from "./scenario.ts"
 import { shards } from "./shards.ts"
+import { soak } from "./soak.ts"
 import { socketMemory, sockets } from "./sockets.ts"
 import { measureStored, type Stored } from "./stored-tenants.ts"
 import { type Answer, guarded, limited, type Subject, type Subjects, type Weir } from "./subjects.ts"
+import { tenThousand } from "./ten-thousand.ts"
 import { measureDeclared } from "./tenants.ts"
 import { tools } from "./tools.ts"
 import { start, system } from "./whole-system.ts"
+import { workers } from "./workers.ts"
 
 const both = ({ floor, weir }: Subjects, answer: Answer) =>
   [floor, weir].map((subject) => ({ subject, endpoint: subject.exchange(answer) }))
@@ -374,6 +379,7 @@ export const pauses: Readonly<Record<string, number>> = {
   paced: 200,
   crowd: 200,
   sockets: 200,
+  tenThousand: 1000,
   socketMemory: 1000,
 }
 
@@ -621,6 +627,10 @@ export const warmUp = async ({ floor, weir }: Subjects, { scale }: Effort): Prom
 
 export const scenarios: Readonly<Record<string, Scenario>> = {
   json,
+  replyAfter,
+  workers,
+  busy,
+  soak,
   system,
   ledger,
   stream,
@@ -652,5 +662,6 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   exports,
   signing,
   sockets,
+  tenThousand,
   socketMemory,
 }

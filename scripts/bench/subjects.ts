@@ -22,14 +22,21 @@ export interface Weir extends Subject {
   readonly call: (path: string, body: object, headers?: Readonly<Record<string, string>>) => Endpoint
 }
 
+interface StartOptions {
+  /** The gateway's sources if absent. */
+  readonly program?: string
+  /** Whether it may run on all cores; otherwise it has one of its own. */
+  readonly onAllCores?: boolean
+}
+
 export interface Subjects {
   readonly direct: Subject
   readonly floor: Subject
   readonly weir: Weir
   /** The catalogue of all gateways. */
   readonly catalogue: string
-  /** Starts another gateway on the same stores, with these variables besides; from its sources if no program is named. */
-  readonly another: (variables: Readonly<Record<string, string>>, program?: string) => Promise<Weir>
+  /** Starts another gateway on the same stores, with these variables besides. */
+  readonly another: (variables: Readonly<Record<string, string>>, options?: StartOptions) => Promise<Weir>
   /** Variables of a gateway that calls the vendor over HTTP/2, as those with TLS offer it. */
   readonly overHttp2: Readonly<Record<string, string>>
   /** Starts the second floor; it needs PostgreSQL and Redis. */
@@ -130,8 +137,8 @@ export const startSubjects = async (
 ): Promise<Subjects & { readonly stop: () => void }> => {
   const dir = mkdtempSync(join(tmpdir(), "weir-bench-"))
   const children: Array<ChildProcess> = []
-  const start = (core: number, args: ReadonlyArray<string>, env: Readonly<Record<string, string>> = {}) => {
-    const command = canPin ? ["taskset", "-c", String(core), process.execPath] : [process.execPath]
+  const start = (core: number | "all", args: ReadonlyArray<string>, env: Readonly<Record<string, string>> = {}) => {
+    const command = canPin && core !== "all" ? ["taskset", "-c", String(core), process.execPath] : [process.execPath]
     const child = spawn(command[0] ?? "", [...command.slice(1), ...args], {
       env: { ...process.env, ...env },
       stdio: ["ignore", "pipe", "inherit"],
@@ -162,10 +169,13 @@ export const startSubjects = async (
   const profile = process.env["BENCH_PROFILE"]
   const profiling = profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profile}`]
   let gateways = 0
-  const startWeir = async (more: Readonly<Record<string, string>>, program = here("../../src/main.ts")) => {
+  const startWeir = async (
+    more: Readonly<Record<string, string>>,
+    { program = here("../../src/main.ts"), onAllCores = false }: StartOptions = {},
+  ) => {
     const name = `weir${gateways++}`
     const ready = join(dir, `${name}.json`)
-    const child = start(0, [...nodeOptions, ...profiling, program, "serve"], {
+    const child = start(onAllCores ? "all" : 0, [...nodeOptions, ...profiling, program, "serve"], {
       SVC_MASTER_KEY: "of the bench",
       SVC_LAME_DUCK_MS: "0",
       SVC_PORT: "0",
@@ -216,7 +226,7 @@ export const startSubjects = async (
     weir: subject,
     catalogue: catalogueText,
     overHttp2,
-    another: async (more, program) => (await startWeir(more, program)).subject,
+    another: async (more, options) => (await startWeir(more, options)).subject,
     startByHand: async () => {
       const child = start(0, [here("./by-hand.ts"), upstreamPort])
       const origin = `http://127.0.0.1:${await firstLine(child)}`

@@ -63,7 +63,7 @@ export const start: Scenario = async ({ another }) => {
   const root = fileURLToPath(new URL("../..", import.meta.url))
   const built = spawnSync("npm", ["run", "build"], { cwd: root })
   if (built.status !== 0) throw new Error(`The build failed: ${built.stdout}${built.stderr}`)
-  const gateway = await another({}, `${root}/dist/bin/main.js`)
+  const gateway = await another({}, { program: `${root}/dist/bin/main.js` })
   await sleep(5000)
   const external = process.env["SVC_TEST_DATABASE_URL"] !== undefined
   return [

@@ -10,15 +10,30 @@ const edits = (file: string, ...lines: ReadonlyArray<readonly [from: string, to:
   lines.map(([from, to]) => ({ file, from, to }))
 
 export const allEdits: ReadonlyArray<Edit> = [
+  ...edits("src/money/journal/file.ts", ["else fs.fdatasync(fd, end)", "else end(null)"]),
+  ...edits("src/money/journal/entry.ts", ["line.slice(0, 16) === checksum(json)", "true"]),
   ...edits(
-    "src/money/journal.ts",
-    ["    fsyncSync(fd)\n  } catch", "  } catch"],
-    ["    if (settlements.length > 0) write(settlements)\n    rmSync(path)", "    rmSync(path)"],
-    ["line.slice(0, 16) === checksum(json)", "true"],
+    "src/money/journal/journal.ts",
+    ["settlements.length === 0 || (yield* write(settlements))", "true"],
+    ["          if (isPending(entry)) file.pending++\n", ""],
+    ["      if (file !== undefined) file.pending--\n", ""],
+    ["[asking, next.filter(isPending)]", "[asking, next]"],
+  ),
+  ...edits(
+    "src/money/settler.ts",
+    ["            follow(told, options)\n", "            follow(settlement, options)\n"],
+    ["job === undefined && kept === undefined &&", "job === undefined &&"],
+    ["following.size < mostFollowing &&", ""],
+    ["filter(({ hold }) => !following.has(hold.ref))", "filter(({ hold }) => hold.ref !== undefined)"],
+    ["      yield* Effect.addFinalizer(() => FiberSet.awaitEmpty(followers))\n", ""],
   ),
   ...edits(
     "src/money/ledger.ts",
-    ["      end(facts, 0n, 0n, balance)", "      end(facts, cost, 0n, balance)"],
+    [
+      'end(facts, usedIn(settlement), outcome !== "duplicate", balance)',
+      "end(facts, usedIn(settlement), true, balance)",
+    ],
+    ["return money.balance - money.unbooked", "return money.balance"],
     ["    if (mayBeOpen) yield* store.release(facts)\n", "\n"],
     ["    if (!open.has(facts.ref)) return\n", "\n"],
     ['unit === "money" ? cost : tokens)', 'unit === "money" ? tokens : cost)'],
@@ -27,6 +42,8 @@ export const allEdits: ReadonlyArray<Edit> = [
     "src/money/allotments.ts",
     ["this.free >= amount &&", "this.free > amount &&"],
     ["this.free += amount - cost", "this.free += amount"],
+    ["    if (!isBilled) this.end(0n, -cost, nowMs)\n", "\n"],
+    ["    this.unbooked -= cost\n", "\n"],
     ["      allotment.free += owed\n", "\n"],
     ["      allotment.free -= owed\n", "\n"],
     ["return { counter, period, need: owed,", "return { counter, need: owed,"],

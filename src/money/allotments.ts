@@ -40,7 +40,9 @@ export class Allotment implements Moving, Counter {
   /** The amount free for holds; negative if costs exceeded the allotment. */
   free: Amount = 0n
   held: Amount = 0n
-  /** The organisation's balance, as last reported. */
+  /** The cost of settlements that the books do not have yet. */
+  unbooked: Amount = 0n
+  /** The organisation's balance, as last reported by the books. */
   balance: Amount = 0n
   /** Whether there is too little to keep more than the holds need. */
   isScarce = false
@@ -112,6 +114,18 @@ export class Allotment implements Moving, Counter {
     if (this.free < this.#lowest) this.#lowest = this.free
   }
 
+  /** Ends a hold whose settlement the books do not have yet. */
+  endAhead(amount: Amount, cost: Amount, nowMs: number): void {
+    this.end(amount, cost, nowMs)
+    this.unbooked += cost
+  }
+
+  /** The settlement of a hold that was ended ahead is in the books, at its cost or for nothing. */
+  booked(cost: Amount, isBilled: boolean, nowMs: number): void {
+    this.unbooked -= cost
+    if (!isBilled) this.end(0n, -cost, nowMs)
+  }
+
   /**
    * The amount that was free for {@link idleMs} and not used, unless it may stay; a debt, once no hold is open. Starts a new
    * measurement.
@@ -149,8 +163,13 @@ export class Allotment implements Moving, Counter {
     return this.#moving === undefined ? [] : [...this.#moving]
   }
 
+  /** Whether it has nothing, in the books either. */
+  get isEmpty(): boolean {
+    return this.free === 0n && this.held === 0n && this.unbooked === 0n
+  }
+
   isForgotten(nowMs: number): boolean {
-    return this.held === 0n && this.free === 0n && !this.isRefilling && nowMs - this.#usedAtMs > forgetMs
+    return this.isEmpty && !this.isRefilling && nowMs - this.#usedAtMs > forgetMs
   }
 
   #turn(nowMs: number): void {

@@ -262,8 +262,8 @@ const mostParts = 256
 /** A part of an allotment that moves. */
 type Part = readonly [allotment: Allotment, amount: Amount]
 
-const givenBack = (node: Node, [{ orgId, counter, period, free, held, isRefilling }, amount]: Part): GivenBack => {
-  return { node: node.id, orgId, counter, period, amount, isLast: free === 0n && held === 0n && !isRefilling }
+const givenBack = (node: Node, [{ orgId, counter, period, isEmpty, isRefilling }, amount]: Part): GivenBack => {
+  return { node: node.id, orgId, counter, period, amount, isLast: isEmpty && !isRefilling }
 }
 
 const needOf = ({ needs }: Wanted, counter: string): Need | undefined => needs.find((need) => need.counter === counter)
@@ -275,10 +275,10 @@ const mostRounds = 3
 export const sumsOf = (nodes: Iterable<Node>): IteratorObject<readonly [[string, "free" | "held"], number]> => {
   const sums = new Map<string, { free: Amount; held: Amount }>()
   for (const { allotments } of nodes) {
-    for (const { counter, free, held } of allotments.all()) {
+    for (const { counter, free, held, unbooked } of allotments.all()) {
       const name = kindOf(counter)
       const sum = sums.get(name) ?? { free: 0n, held: 0n }
-      sums.set(name, { free: sum.free + free, held: sum.held + held })
+      sums.set(name, { free: sum.free + free, held: sum.held + held + unbooked })
     }
   }
   return sums

@@ -44,7 +44,10 @@ export interface Hold extends HoldFacts {
   readonly balance: Amount
 }
 
-/** The state of one allotment in a node's memory: `free + held` is its amount in the books, granted less spent. */
+/**
+ * The state of one allotment in a node's memory: `free + held` is its amount in the books, granted less spent. Charges that the
+ * books do not have yet count as held.
+ */
 export interface OwnAllotment extends Pick<Allotment, "orgId" | "counter" | "free" | "held"> {
   readonly node: string
 }
@@ -77,6 +80,11 @@ export class Ledger extends Context.Service<
      * organisation's balance after this charge: available and allotted.
      */
     readonly settle: (settlement: Settlement) => Effect.Effect<Amount, StoreUnavailable>
+    /**
+     * Ends a hold of this process in its memory, at its cost, before the books have its settlement: {@link settle} must follow.
+     * Returns the balance that this node knows after it; undefined if it is no hold of this process, or is ending.
+     */
+    readonly endAhead: (settlement: Settlement) => Effect.Effect<Amount | undefined>
     /**
      * Moves a hold to an account that outlives this node: a batch's.
      * @param move writes it to the books, in one commit with its reason
@@ -158,6 +166,7 @@ const overShards = (
             (balances) => balances.find((each) => each !== 0n) ?? 0n,
           )
         : of(settlement.hold.orgId).settle(settlement),
+    endAhead: (settlement) => of(settlement.hold.orgId).endAhead(settlement),
     handOver: (hold, move) => of(hold.orgId).handOver(hold, move),
     release: (hold) => of(hold.orgId).release(hold),
     checkpoint: (checkpoints) => {
@@ -229,26 +238,49 @@ const makeOne = Effect.fnUntraced(function* (store: LedgerStore["Service"]) {
       return Effect.fail(budgetExceeded(short, answer, nowMs))
     })
 
-  /** Ends a hold in this node's memory, with its cost and usage. */
-  const end = (hold: HoldFacts, cost: Amount, tokens: Amount, balance?: Amount) => {
-    const ended = open.end(hold.ref)
-    if (ended === undefined) return
-    const { node, needs } = ended
+  /** Applies a cost and its usage to the allotments of a hold. Returns that of the money. */
+  const charge = (
+    hold: HoldFacts,
+    { node, needs }: Ended,
+    { cost, tokens }: Used,
+    apply: (allotment: Allotment, held: Amount, used: Amount, nowMs: number) => void,
+  ): Allotment => {
     const nowMs = nodes.nowMs()
-    const charge = (counter: Counter, amount: Amount): Allotment => {
+    const each = (counter: Counter, used: Amount): Allotment => {
       const allotment = node.allotments.of(hold.orgId, counter, nowMs)
-      allotment.end(needs.find((need) => need.counter === counter.counter)?.amount ?? 0n, amount, nowMs)
+      apply(allotment, needs.find((need) => need.counter === counter.counter)?.amount ?? 0n, used, nowMs)
       granting.freed(node, allotment)
       return allotment
     }
-    const money = charge({ counter: hold.currency }, cost)
-    money.balance = balance ?? money.balance
-    charge(tokensOf(hold.day), tokens)
-    for (const budget of hold.budgets ?? []) charge(budget, budget.unit === "money" ? cost : tokens)
+    each(tokensOf(hold.day), tokens)
+    for (const budget of hold.budgets ?? []) each(budget, budget.unit === "money" ? cost : tokens)
+    return each({ counter: hold.currency }, cost)
   }
 
+  /** Ends a hold in this node's memory. @param isBilled whether the books have its cost */
+  const end = (hold: HoldFacts, used: Used, isBilled: boolean, balance?: Amount) => {
+    const ended = open.end(hold.ref)
+    if (ended === undefined) return
+    const money = ended.isAhead
+      ? charge(hold, ended, used, (allotment, _, used, nowMs) => allotment.booked(used, isBilled, nowMs))
+      : charge(hold, ended, isBilled ? used : nothing, (allotment, held, used, nowMs) =>
+          allotment.end(held, used, nowMs),
+        )
+    money.balance = balance ?? money.balance
+  }
+
+  const endAhead = (settlement: Settlement): Effect.Effect<Amount | undefined> =>
+    Effect.sync(() => {
+      const { hold } = settlement
+      const held = open.endAhead(hold.ref)
+      if (held === undefined) return undefined
+      const money = charge(hold, held, usedIn(settlement), (allotment, held, used, nowMs) =>
+        allotment.endAhead(held, used, nowMs),
+      )
+      return money.balance - money.unbooked
+    })
+
   const settle = Effect.fnUntraced(function* (settlement: Settlement): Effect.fn.Return<Amount, StoreUnavailable> {
-    const { cost, record } = settlement
     const facts = settlement.hold.orgId === "" ? yield* store.find(settlement.hold.ref) : settlement.hold
     if (facts === undefined) return 0n
     // No checkpoint is written of what a batch holds.
@@ -257,8 +289,8 @@ const makeOne = Effect.fnUntraced(function* (store: LedgerStore["Service"]) {
     if (outcome === "duplicate") {
       recordLedgerEvent(context, "duplicate")
       yield* Effect.logError("A request id was spent by another exchange; this one is not billed", { ref: facts.ref })
-      end(facts, 0n, 0n, balance)
-    } else end(facts, cost, wholeAmount(allTokens(record.counts)), balance)
+    }
+    end(facts, usedIn(settlement), outcome !== "duplicate", balance)
     return balance
   })
 
@@ -297,12 +329,13 @@ const makeOne = Effect.fnUntraced(function* (store: LedgerStore["Service"]) {
     if (!open.has(facts.ref)) return
     const mayBeOpen = yield* open.close(facts)
     if (mayBeOpen) yield* store.release(facts)
-    end(facts, 0n, 0n)
+    end(facts, nothing, false)
   })
 
   return {
     hold,
     settle,
+    endAhead,
     handOver,
     release,
     checkpoint: (checkpoints) => open.checkpoint(checkpoints),
@@ -319,8 +352,8 @@ const makeOne = Effect.fnUntraced(function* (store: LedgerStore["Service"]) {
     allotments: Effect.sync(() => {
       const node = nodes.current(nodes.nowMs())
       if (node === undefined) return []
-      return [...node.allotments.all()].map(({ orgId, counter, free, held }) => {
-        return { node: node.id, orgId, counter, free, held }
+      return [...node.allotments.all()].map(({ orgId, counter, free, held, unbooked }) => {
+        return { node: node.id, orgId, counter, free, held: held + unbooked }
       })
     }),
     topup: store.topup,
@@ -333,6 +366,19 @@ const makeOne = Effect.fnUntraced(function* (store: LedgerStore["Service"]) {
     nodes,
   } satisfies OneLedger
 })
+
+/** The amounts and the node of a hold that ends. */
+type Ended = Pick<NonNullable<ReturnType<OpenHolds["end"]>>, "node" | "needs">
+
+/** The cost and the tokens of a call. */
+interface Used {
+  readonly cost: Amount
+  readonly tokens: Amount
+}
+
+const nothing: Used = { cost: 0n, tokens: 0n }
+
+const usedIn = ({ cost, record }: Settlement): Used => ({ cost, tokens: wholeAmount(allTokens(record.counts)) })
 
 /** @param budgets without those in shadow that have nothing left */
 const wantedBy = ({ orgId, currency, amount }: HoldRequest, budgets: ReadonlyArray<BudgetNeed>): Wanted => ({

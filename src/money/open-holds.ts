@@ -20,6 +20,8 @@ interface Running {
   writing: Deferred.Deferred<void> | undefined
   /** Whether it is being settled or released: no checkpoint may follow. */
   isEnding: boolean
+  /** Whether its allotments have its cost, and the books do not yet. */
+  isAhead: boolean
 }
 
 export class OpenHolds {
@@ -41,12 +43,28 @@ export class OpenHolds {
 
   begin(ref: string, node: Node, needs: ReadonlyArray<Need>): void {
     node.holds++
-    const state = { mayBeOpen: false, isWritten: false, isUncertain: false, writing: undefined, isEnding: false }
+    const state = {
+      mayBeOpen: false,
+      isWritten: false,
+      isUncertain: false,
+      writing: undefined,
+      isEnding: false,
+      isAhead: false,
+    }
     this.#running.set(ref, { node, needs, ...state })
   }
 
+  /** A hold whose settlement the books get later; undefined if it is another process's, or is ending. */
+  endAhead(ref: string): Pick<Running, "node" | "needs"> | undefined {
+    const each = this.#running.get(ref)
+    if (each === undefined || each.isEnding) return undefined
+    each.isEnding = true
+    each.isAhead = true
+    return each
+  }
+
   /** Removes a hold. Returns its amounts and its node; undefined if it is another process's, or has ended. */
-  end(ref: string): Pick<Running, "node" | "needs"> | undefined {
+  end(ref: string): Pick<Running, "node" | "needs" | "isAhead"> | undefined {
     const ended = this.#running.take(ref)
     if (ended !== undefined) ended.node.holds--
     return ended

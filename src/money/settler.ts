@@ -1,16 +1,19 @@
 /**
  * Settles in every case: retries for a while, then stores the settlement in the journal and replays it until the ledger
  * has it. Nothing is lost, and the ledger ensures that nothing is settled twice.
+ *
+ * With `SVC_REPLY_AFTER=journaled` the journal comes first, and the ledger follows.
  */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Context, Effect, Layer, Schedule, type Scope } from "effect"
+import { Context, Effect, FiberSet, Layer, Schedule, type Scope } from "effect"
 import { runEvery } from "../background.ts"
 import { WeirConfig } from "../config.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import type { Amount } from "./amount.ts"
-import { openJournal } from "./journal.ts"
+import { isBatchAccount } from "./counters.ts"
+import { openJournal, usualRoom } from "./journal/journal.ts"
 import { Ledger } from "./ledger.ts"
 import type { HoldFacts, Settlement } from "./settlement.ts"
 
@@ -19,26 +22,34 @@ export type SettleResult =
   /** Stored on disk, or in memory while the disk cannot be written, to be settled when the database answers again. */
   | { readonly _tag: "Deferred" }
 
+export interface SettleOptions {
+  readonly late?: (() => Settlement) | undefined
+  readonly booked?: (() => void) | undefined
+}
+
 export class Settler extends Context.Service<
   Settler,
   {
     /**
-     * Settles a hold, or ensures that it will be settled. Does not fail.
-     * @param late the settlement if the database does not answer now
+     * Settles a hold, or ensures that it will be settled. Does not fail. The balance is the ledger's, or if the journal comes
+     * first, the one that this node knows.
+     * @param options.late the settlement if the database does not answer now
+     * @param options.booked called when the ledger has it, if this process is the one that gave it
      */
-    readonly settle: (settlement: Settlement, late?: () => Settlement) => Effect.Effect<SettleResult>
+    readonly settle: (settlement: Settlement, options?: SettleOptions) => Effect.Effect<SettleResult>
     /** Releases a hold, or ensures that it will be released while this process lives; after that, its lease ends it. */
     readonly release: (hold: HoldFacts) => Effect.Effect<void>
-    /** Settlements in the journal. */
+    /** Settlements in the journal that the ledger did not take yet. */
     readonly deferred: () => ReadonlyArray<Settlement>
   }
 >()("weir/money/Settler") {
   static readonly layer = Layer.effect(
     Settler,
     Effect.gen(function* () {
-      const { dataDir, settlePatienceMs } = yield* WeirConfig
+      const { dataDir, settlePatienceMs, replyAfter } = yield* WeirConfig
+      const isAhead = replyAfter === "journaled"
       const ledger = yield* Ledger
-      const journal = yield* openJournal(yield* journalFolder(dataDir))
+      const journal = yield* openJournal(yield* journalFolder(dataDir), isAhead ? usualRoom : 0)
 
       const patience = Schedule.exponential("50 millis").pipe(Schedule.upTo({ duration: `${settlePatienceMs} millis` }))
       const patiently = <A>(effect: Effect.Effect<A, StoreUnavailable>) =>
@@ -59,15 +70,59 @@ export class Settler extends Context.Service<
           Effect.as<SettleResult>({ _tag: "Deferred" }),
         )
 
+      /** Settlements that go to the journal, and then to the ledger for the first time. */
+      const following = new Set<string>()
+      const followers = yield* FiberSet.make<void>()
+      const runFollower = yield* FiberSet.runtime(followers)()
+      // The ledger is still there.
+      yield* Effect.addFinalizer(() => FiberSet.awaitEmpty(followers))
+
+      const deferred = () => journal.pending().filter(({ hold }) => !following.has(hold.ref))
+
+      const book = (settlement: Settlement) =>
+        Effect.tap(ledger.settle(settlement), () => journal.settled(settlement.hold.ref))
+
+      const settleFirst = (settlement: Settlement, { late = () => settlement, booked = nobody }: SettleOptions) =>
+        patiently(book(settlement)).pipe(
+          Effect.map((balance): SettleResult => {
+            booked()
+            return { _tag: "Settled", balance }
+          }),
+          Effect.catch(() => Effect.suspend(() => defer(late()))),
+        )
+
+      /** Gives the ledger a settlement that the journal has. */
+      const follow = (settlement: Settlement, { booked = nobody }: SettleOptions): void => {
+        const { ref } = settlement.hold
+        runFollower(
+          patiently(book(settlement)).pipe(
+            Effect.map(booked),
+            Effect.catch((cause) => Effect.logError("A settlement waits in the journal", cause, { ref })),
+            Effect.ensuring(Effect.sync(() => following.delete(ref))),
+          ),
+        )
+      }
+
+      const journalFirst = (settlement: Settlement, options: SettleOptions): Effect.Effect<SettleResult> =>
+        Effect.flatMap(ledger.endAhead(settlement), (balance) => {
+          if (balance === undefined) return settleFirst(settlement, options)
+          const { reply, hold } = settlement
+          following.add(hold.ref)
+          const told = reply === undefined ? settlement : { ...settlement, reply: { ...reply, told: balance } }
+          return Effect.flatMap(journal.append(told), (isOnDisk) => {
+            if (!isOnDisk) {
+              following.delete(hold.ref)
+              return settleFirst(told, options)
+            }
+            follow(told, options)
+            return Effect.succeed<SettleResult>({ _tag: "Settled", balance })
+          })
+        })
+
       // All at once, as one batch; each on its own, so that one that fails does not block the others.
       const each = { concurrency: "unbounded", discard: true } as const
       const replay = Effect.andThen(journal.write, () =>
-        Effect.forEach(
-          journal.pending(),
-          (settlement) =>
-            Effect.ignore(Effect.andThen(ledger.settle(settlement), journal.settled(settlement.hold.ref))),
-          each,
-        ),
+        Effect.forEach(deferred(), (settlement) => Effect.ignore(book(settlement)), each),
       )
       const releaseLate = Effect.suspend(() =>
         Effect.forEach(
@@ -80,11 +135,12 @@ export class Settler extends Context.Service<
       yield* runEvery("1 second", "Releasing holds", releaseLate)
 
       return Settler.of({
-        deferred: journal.pending,
-        settle: (settlement, late = () => settlement) =>
-          patiently(ledger.settle(settlement)).pipe(
-            Effect.map((balance): SettleResult => ({ _tag: "Settled", balance })),
-            Effect.catch(() => Effect.suspend(() => defer(late()))),
+        deferred,
+        settle: (settlement, options = {}) =>
+          Effect.suspend(() =>
+            isAhead && following.size < mostFollowing && mayFollow(settlement)
+              ? journalFirst(settlement, options)
+              : settleFirst(settlement, options),
           ),
         release: (hold) =>
           patiently(ledger.release(hold)).pipe(
@@ -98,6 +154,15 @@ export class Settler extends Context.Service<
     }),
   )
 }
+
+const nobody = (): void => undefined
+
+/** Settlements that may follow their replies at a time; the next ones go to the ledger first. */
+const mostFollowing = 1024
+
+/** Whether its client asks the books for nothing but its record: what it has made besides must be there when it has its reply. */
+const mayFollow = ({ hold, job, kept }: Settlement): boolean =>
+  job === undefined && kept === undefined && !isBatchAccount(hold.node)
 
 /**
  * The journal's folder: in the data directory, or if the database is in memory, in a temporary folder that is removed with

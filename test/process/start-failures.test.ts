@@ -37,6 +37,11 @@ describe("weir serve", () => {
       { SVC_DATA_DIR: "/proc/x" },
       /^Cannot create the directory \/proc\/x: .*SVC_DATA_DIR/,
     ],
+    [
+      "a journal without a folder",
+      { SVC_REPLY_AFTER: "journaled", SVC_DATA_DIR: ":memory:" },
+      /^SVC_REPLY_AFTER=journaled needs SVC_DATA_DIR, a folder that outlives the process/m,
+    ],
     ["an address that is not ours", { SVC_HOST: "192.0.2.1" }, /^Weir cannot listen: .*SVC_HOST/m],
   ])(
     "%s is told in a line with its remedy, and the exit code is not zero",

@@ -1,5 +1,5 @@
 /** The charge for a hold, and its settlement with the usage record: of a call, and of a response of a session. */
-import { Effect } from "effect"
+import type { Effect } from "effect"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { Caller } from "../../identity/caller.ts"
 import type { Charge, Counts } from "../../money/pricing.ts"
@@ -75,7 +75,7 @@ const rounded = (took: Partial<Record<Tier, number>>): Partial<Record<Tier, numb
 }
 
 /**
- * Settles, and checks the balance and the budgets that have less now.
+ * Settles, and checks the balance and the budgets once the books have it.
  * @param late the settlement if the database does not answer now
  */
 export const settleCharge = (
@@ -84,9 +84,10 @@ export const settleCharge = (
   covering: Reserved["covering"],
   settlement: Settlement,
   late?: () => Settlement,
-): Effect.Effect<SettleResult> =>
-  Effect.map(settler.settle(settlement, late), (settled) => {
+): Effect.Effect<SettleResult> => {
+  const booked = () => {
     balanceWarnings.charged(org)
     budgetWarnings.charged(org.id, org.currency, covering)
-    return settled
-  })
+  }
+  return settler.settle(settlement, { late, booked })
+}

@@ -135,8 +135,8 @@ const checkFolder = ({ dataDir }: Settings): Finding => {
 }
 
 const checkKeys = (config: Settings): ReadonlyArray<Finding> => {
-  if (isDevelopment(config)) return []
   const lacking = lackingOf(config)
+  if (isDevelopment(config) && lacking.length === 0) return []
   return lacking.length === 0 ? [ok("environment")] : lacking.map((note) => failed("environment", note))
 }
 

@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { openJournal, readJournal } from "../../../src/money/journal.ts"
+import { openJournal, readJournal } from "../../../src/money/journal/journal.ts"
 import { Ledger } from "../../../src/money/ledger.ts"
 import { fund, holdOf, layerTestNodes, record, settlementOf, startNode, unit } from "../../support/books.ts"
 

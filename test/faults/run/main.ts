@@ -1,5 +1,5 @@
 /**
- * `npm run faults -- [calls] [seed] [--gateways N] [--scarce] [--only KIND] [--citus]`: many calls of every kind over HTTP through
+ * `npm run faults -- [calls] [seed] [--gateways N] [--scarce] [--only KIND] [--citus] [--journaled]`: many calls of every kind over HTTP through
  * two gateways on one PostgreSQL and one Redis, while gateways and stores are killed and lines are cut, at random.
  * Afterwards the ledger must be consistent, every key billed at most once, no hold or allotment left, delivered costs
  * equal to billed ones, and whole replies the same when they are asked for again; videos must be charged once if they
@@ -9,7 +9,8 @@
  * with sums that are the ledger's, and each event was sent under one id.
  * With `--scarce`, the balance covers half of the exchanges: no more may be spent, and nothing that could be. A seed
  * repeats its faults. With `--citus`, the database is a coordinator and two workers of Citus, any of which is killed; six
- * organisations share the calls, and half-way a third worker joins and gets shards.
+ * organisations share the calls, and half-way a third worker joins and gets shards. With `--journaled`, replies go out when
+ * their settlements are on the gateways' disks.
  */
 import { execFile } from "node:child_process"
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -38,6 +39,7 @@ const { values: flags, positionals } = parseArgs({
     scarce: { type: "boolean", default: false },
     only: { type: "string" },
     citus: { type: "boolean", default: false },
+    journaled: { type: "boolean", default: false },
   },
 })
 const only = askedKinds.find((kind) => kind === flags.only)
@@ -58,7 +60,7 @@ const clientRandom = randomOf(seed + 1)
 const pickFault = (count: number) => Math.floor(faultRandom() * count)
 
 console.log(
-  `fault run: ${exchanges} calls, seed ${seed}, ${gatewayCount} gateways${flags.scarce ? ", scarce" : ""}${flags.citus ? ", on Citus" : ""}`,
+  `fault run: ${exchanges} calls, seed ${seed}, ${gatewayCount} gateways${flags.scarce ? ", scarce" : ""}${flags.citus ? ", on Citus" : ""}${flags.journaled ? ", journaled" : ""}`,
 )
 
 const dir = mkdtempSync(join(tmpdir(), "weir-faults-"))
@@ -134,6 +136,7 @@ const adminKey = "wa_faults"
 const environment = {
   ...gatewayEnvironment({ catalogue, databaseUrl: databases.url, redisPort: redisLine.port, adminKey }),
   SVC_REDIS_DEADLINE_MS: "500",
+  ...(flags.journaled && { SVC_REPLY_AFTER: "journaled" }),
   ...receiverEnvironment,
 }
 const ports = await Promise.all(Array.from({ length: gatewayCount }, freePort))

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { type Journal, openJournal } from "../../../src/money/journal.ts"
+import { type Journal, openJournal } from "../../../src/money/journal/journal.ts"
 import type { Settlement } from "../../../src/money/settlement.ts"
 import { record } from "../../support/books.ts"
 
@@ -19,17 +19,27 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const disk = { names: new Set<string>(), contents: new Map<string, string>() }
 /** The journals on the disk when one was removed. */
 let atRemoval: ReadonlyArray<string> = []
-const { fsyncSync, rmSync: remove } = fs
+const { fsyncSync, fdatasync, rmSync: remove } = fs
 
 beforeEach(() => {
   disk.names.clear()
   disk.contents.clear()
-  fs.fsyncSync = (fd) => {
-    fsyncSync(fd)
+  const noteSync = (fd: number) => {
     const path = readlinkSync(`/proc/self/fd/${fd}`)
     if (path === folder) for (const name of readdirSync(folder)) disk.names.add(name)
     else disk.contents.set(path, readFileSync(path, "utf8"))
   }
+  fs.fsyncSync = (fd) => {
+    fsyncSync(fd)
+    noteSync(fd)
+  }
+  Object.assign(fs, {
+    fdatasync: (fd: number, done: (cause: Error | null) => void) =>
+      fdatasync(fd, (cause) => {
+        noteSync(fd)
+        done(cause)
+      }),
+  })
   fs.rmSync = (path, options) => {
     if (String(path).endsWith(".journal")) atRemoval = survivors()
     remove(path, options)
@@ -37,7 +47,7 @@ beforeEach(() => {
   syncBuiltinESMExports()
 })
 afterEach(() => {
-  Object.assign(fs, { fsyncSync, rmSync: remove })
+  Object.assign(fs, { fsyncSync, fdatasync, rmSync: remove })
   syncBuiltinESMExports()
 })
 

@@ -22,7 +22,7 @@ import { fileURLToPath } from "node:url"
 import { afterAll, describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { openJournal, readJournal } from "../../../src/money/journal.ts"
+import { openJournal, readJournal } from "../../../src/money/journal/journal.ts"
 import { Ledger } from "../../../src/money/ledger.ts"
 import type { HoldFacts, Settlement } from "../../../src/money/settlement.ts"
 import { Settler } from "../../../src/money/settler.ts"
@@ -161,7 +161,7 @@ describe("the journal", () => {
   it.live("of a process that was killed is taken over at once, whatever lives under its pid", () =>
     Effect.gen(function* () {
       const path = folder()
-      const source = fileURLToPath(new URL("../../../src/money/journal.ts", import.meta.url))
+      const source = fileURLToPath(new URL("../../../src/money/journal/journal.ts", import.meta.url))
       const child = spawn(node, [
         "--input-type=module",
         "--eval",

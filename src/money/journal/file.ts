@@ -1,0 +1,118 @@
+/** A file of a journal: locked for as long as its process lives, written at its end, and synced. */
+import { randomUUID } from "node:crypto"
+import fs, { closeSync, fsyncSync, ftruncateSync, openSync, rmSync, writeSync } from "node:fs"
+import { join } from "node:path"
+import { makeDirectory } from "../../files/directory.ts"
+import { type FileLock, tryFileLock } from "../../files/file-lock.ts"
+
+export const lockPath = (journal: string): string => `${journal}.lock`
+
+export class JournalFile {
+  readonly path: string
+  /** The bytes that are its own before it has a line: a sync of these needs no change of the file's length. */
+  readonly #room: number
+  readonly #fd: number
+  readonly #lock: FileLock
+  /** The bytes that lines take. */
+  used = 0
+  /** Lines whose settlement is not in the books. */
+  pending = 0
+  #isClearing = false
+
+  /**
+   * Creates a file, and locks it.
+   * @param room the bytes that are written before it has a line
+   */
+  constructor(folder: string, room: number) {
+    makeDirectory(folder)
+    this.path = join(folder, `${randomUUID()}.journal`)
+    const lock = tryFileLock(lockPath(this.path))
+    if (lock === undefined) throw new Error(`${this.path} is locked by another process`)
+    this.#lock = lock
+    this.#room = room
+    this.#fd = openSync(this.path, "w", 0o600)
+    if (room > 0) {
+      writeSync(this.#fd, Buffer.alloc(room))
+      fsyncSync(this.#fd)
+    }
+    syncFolder(folder)
+  }
+
+  /** Whether it has no line, and is not being cleared. */
+  get isEmpty(): boolean {
+    return this.used === 0 && !this.#isClearing
+  }
+
+  /** Whether its lines take all of its room. */
+  get isFull(): boolean {
+    return this.used >= this.#room
+  }
+
+  /** Whether none of its lines is needed any more. */
+  get isDone(): boolean {
+    return this.used > 0 && this.pending === 0 && !this.#isClearing
+  }
+
+  /** Writes lines and syncs them; after a failure the next ones take their place. One write at a time. */
+  async write(text: string): Promise<void> {
+    const bytes = Buffer.from(text)
+    try {
+      await writeWhole(this.#fd, bytes, this.used)
+      this.used += bytes.length
+    } catch (cause) {
+      // A part of a line would damage the next one.
+      ftruncateSync(this.#fd, Math.max(this.used, this.#room))
+      throw cause
+    }
+  }
+
+  /** Removes the lines, whose settlements are in the books. */
+  async clear(): Promise<void> {
+    const { used } = this
+    if (this.#room === 0) {
+      this.used = 0
+      ftruncateSync(this.#fd, 0)
+      return
+    }
+    this.#isClearing = true
+    try {
+      await writeWhole(this.#fd, Buffer.alloc(Math.min(used, this.#room)), 0)
+      if (used > this.#room) ftruncateSync(this.#fd, this.#room)
+      this.used = 0
+    } finally {
+      this.#isClearing = false
+    }
+  }
+
+  /** Ends its lock. A file whose settlements are all in the books is removed. */
+  close(): void {
+    const isDone = this.pending === 0
+    closeSync(this.#fd)
+    if (isDone) rmSync(this.path)
+    this.#lock.release()
+    if (isDone) rmSync(lockPath(this.path), { force: true })
+  }
+}
+
+/** Writes bytes at a position, and syncs them. The event loop does not wait for the disk. */
+const writeWhole = (fd: number, bytes: Buffer, at: number): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const end = (cause: Error | null) => (cause === null ? resolve() : reject(cause))
+    fs.write(fd, bytes, 0, bytes.length, at, (cause, written) => {
+      if (cause !== null) reject(cause)
+      else if (written < bytes.length) reject(new Error("There is no room for the whole text"))
+      else fs.fdatasync(fd, end)
+    })
+  })
+
+/**
+ * Syncs the directory. Without it, a file that was synced can be missing after a power failure, because its name was not
+ * synced. POSIX `fsync`.
+ */
+const syncFolder = (folder: string): void => {
+  // Windows has no such call, and needs none.
+  if (process.platform === "win32") return
+  const fd = openSync(folder, "r")
+  fsyncSync(fd)
+  closeSync(fd)
+}
