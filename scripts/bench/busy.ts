@@ -27,7 +27,7 @@ const parts = (folder: string): Readonly<Record<string, string>> => ({
   webhooks: `
   - { id: ops, url: "http://127.0.0.1:9/hook", secret: "env:WEIR_BENCH_HOOK", events: [target.down, budget.near, key.created] }`,
   exports: `
-  - { id: bills, to: "file://${folder}/exports", format: parquet }`,
+  - { id: bills, to: "file://${folder}/exports", format: parquet, every: 5m }`,
 })
 
 /** The catalogue with more in some of its lists. */

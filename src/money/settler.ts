@@ -7,7 +7,7 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Context, Effect, FiberSet, Layer, Schedule, type Scope } from "effect"
+import { Context, Deferred, Effect, FiberSet, Layer, Schedule, type Scope } from "effect"
 import { runEvery } from "../background.ts"
 import { WeirConfig } from "../config.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
@@ -91,11 +91,30 @@ export class Settler extends Context.Service<
           Effect.catch(() => Effect.suspend(() => defer(late()))),
         )
 
+      /** Those that follow within a short time do so together: one batch costs the database little more than one of them. */
+      let together: Deferred.Deferred<void> | undefined
+      const waitForOthers = Effect.suspend(() => {
+        if (together === undefined) {
+          const due = Deferred.makeUnsafe<void>()
+          together = due
+          runFollower(
+            Effect.delay(
+              Effect.sync(() => {
+                together = undefined
+                Deferred.doneUnsafe(due, Effect.void)
+              }),
+              followEveryMs,
+            ),
+          )
+        }
+        return Deferred.await(together)
+      })
+
       /** Gives the ledger a settlement that the journal has. */
       const follow = (settlement: Settlement, { booked = nobody }: SettleOptions): void => {
         const { ref } = settlement.hold
         runFollower(
-          patiently(book(settlement)).pipe(
+          Effect.andThen(waitForOthers, patiently(book(settlement))).pipe(
             Effect.map(booked),
             Effect.catch((cause) => Effect.logError("A settlement waits in the journal", cause, { ref })),
             Effect.ensuring(Effect.sync(() => following.delete(ref))),
@@ -156,6 +175,9 @@ export class Settler extends Context.Service<
 }
 
 const nobody = (): void => undefined
+
+/** The time for which settlements that follow their replies are collected. */
+const followEveryMs = 20
 
 /** Settlements that may follow their replies at a time; the next ones go to the ledger first. */
 const mostFollowing = 1024

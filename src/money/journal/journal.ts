@@ -96,7 +96,7 @@ export const openJournal = (folder: string, room = 0): Effect.Effect<Journal, ne
         if (isLast) return
       }
     }
-    /** Writes what is only in memory, and tells then. */
+    /** Writes what is only in memory, and calls this then. */
     const ask = (tell: () => void) => {
       asking.push(tell)
       writing ??= writeAll()
