@@ -27,14 +27,20 @@ export const linesOf =
 
 /** Each text is read once. */
 export const readOnce = (read: TextOfParts): TextOfParts => {
-  const known = new Map<string, string>()
+  const known: Array<{ readonly parts: Parts; readonly reader: TextReader; readonly text: string }> = []
   return (parts, reader = "rules") => {
-    const name = [reader, ...[...parts].toSorted()].join(" ")
-    const text = known.get(name)
-    if (text !== undefined) return Effect.succeed(text)
-    return Effect.tap(read(parts, reader), (made) => Effect.sync(() => known.set(name, made)))
+    for (const each of known) {
+      if (each.reader === reader && areSame(each.parts, parts)) return Effect.succeed(each.text)
+    }
+    return Effect.map(read(parts, reader), (text) => {
+      known.push({ parts, reader, text })
+      return text
+    })
   }
 }
+
+const areSame = (some: Parts, others: Parts): boolean =>
+  some === others || (some.size === others.size && some.isSubsetOf(others))
 
 export const partOfBlock = (block: Block): ReviewedPart => {
   if (block.t === "tool_call") return "toolArguments"

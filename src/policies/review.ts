@@ -13,7 +13,8 @@ import type { EngineAccount } from "./engines/engine-price.ts"
 import { logNoVerdict, PolicyEngines, type Reviewed } from "./engines/engines.ts"
 import { readOnce, type TextOfParts } from "./parts.ts"
 import type { EngineCheck, ReviewPolicy, RuleCheck } from "./policy.ts"
-import { TextWindow } from "./text/window.ts"
+import type { RuleSet } from "./text/rules.ts"
+import { foundIn, TextWindow } from "./text/window.ts"
 
 /** A policy denied a text. */
 export interface Denial {
@@ -156,17 +157,19 @@ const partLength = 16 * 1024
 
 /** The number of matches in a text; a long one is matched in parts, so that streams go on in between. */
 export const countMatches = ({ set }: RuleCheck, text: string): Effect.Effect<number> =>
-  Effect.gen(function* () {
-    const window = new TextWindow(set)
-    let count = 0
-    for (let at = 0; at < text.length; at += partLength) {
-      if (at > 0) yield* Effect.yieldNow
-      window.push(text.slice(at, at + partLength))
-      count += window.found.length
-    }
-    window.end()
-    return count + window.found.length
-  })
+  text.length > partLength ? countInParts(set, text) : Effect.sync(() => foundIn(set, [text]).length)
+
+const countInParts = Effect.fnUntraced(function* (set: RuleSet, text: string): Effect.fn.Return<number> {
+  const window = new TextWindow(set)
+  let count = 0
+  for (let at = 0; at < text.length; at += partLength) {
+    if (at > 0) yield* Effect.yieldNow
+    window.push(text.slice(at, at + partLength))
+    count += window.found.length
+  }
+  window.end()
+  return count + window.found.length
+})
 
 /** The error of a denial. */
 export const contentBlocked = ({ reason }: Denial): ServiceError<"content_blocked"> =>

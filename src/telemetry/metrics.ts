@@ -6,22 +6,42 @@ import type { EstimatedReason } from "../protocol/usage.ts"
 
 type Attributes = Readonly<Record<string, string>>
 
-/*
- * A metric with its own attributes finds its series by a key that it computes once; `Metric.withAttributes` would compute
- * it at every update.
+/** A metric with the labels that lead to it, and those with more. */
+interface Branch<M> {
+  metric: M | undefined
+  readonly next: Map<string, Branch<M>>
+}
+
+const branch = <M>(): Branch<M> => ({ metric: undefined, next: new Map() })
+
+const follow = <M>(at: Branch<M>, label: string): Branch<M> => {
+  let next = at.next.get(label)
+  if (next === undefined) {
+    next = branch()
+    at.next.set(label, next)
+  }
+  return next
+}
+
+/**
+ * A metric for each set of attributes. With its own attributes it finds its series by a key that it computes once, which takes
+ * longer than the update; `Metric.withAttributes` would compute it each time.
  */
-const counter =
-  (name: string, description: string) =>
-  (attributes: Attributes = {}) =>
-    Metric.counter(name, { description, incremental: true, attributes })
-const gauge =
-  (name: string, description: string) =>
-  (attributes: Attributes = {}) =>
-    Metric.gauge(name, { description, attributes })
-const histogram =
-  (name: string, description: string, boundaries: ReadonlyArray<number>) =>
-  (attributes: Attributes = {}) =>
-    Metric.histogram(name, { description, boundaries, attributes })
+const byAttributes = <M>(make: (attributes: Attributes) => M): ((attributes?: Attributes) => M) => {
+  const root = branch<M>()
+  return (attributes = {}) => {
+    let at = root
+    for (const name in attributes) at = follow(follow(at, name), attributes[name] ?? "")
+    at.metric ??= make(attributes)
+    return at.metric
+  }
+}
+const counter = (name: string, description: string) =>
+  byAttributes((attributes) => Metric.counter(name, { description, incremental: true, attributes }))
+const gauge = (name: string, description: string) =>
+  byAttributes((attributes) => Metric.gauge(name, { description, attributes }))
+const histogram = (name: string, description: string, boundaries: ReadonlyArray<number>) =>
+  byAttributes((attributes) => Metric.histogram(name, { description, boundaries, attributes }))
 
 const steps = [1, 1.5, 2, 3, 5, 7]
 /** The steps of fine boundaries: in the usual range of limits, each is at most a quarter above the one before. */
@@ -221,27 +241,12 @@ const realtimeSeconds = counter(
   "Seconds of sound of realtime sessions, by direction",
 )
 
-/** A metric with the labels that lead to it, and those with more. */
-interface Branch<M> {
-  metric: M | undefined
-  readonly next: Map<string, Branch<M>>
-}
-
-const branch = <M>(): Branch<M> => ({ metric: undefined, next: new Map() })
-
-/** Metrics are cached by their attributes: label by label, because a text made of all would be hashed each time. */
+/** The same for labels without their names, which need no object. */
 const bound = <Labels extends ReadonlyArray<string>, M>(make: (...labels: Labels) => M): ((...labels: Labels) => M) => {
   const root = branch<M>()
   return (...labels) => {
     let at = root
-    for (const label of labels) {
-      let next = at.next.get(label)
-      if (next === undefined) {
-        next = branch()
-        at.next.set(label, next)
-      }
-      at = next
-    }
+    for (const label of labels) at = follow(at, label)
     at.metric ??= make(...labels)
     return at.metric
   }

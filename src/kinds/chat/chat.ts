@@ -302,6 +302,7 @@ class ChatTask extends ChatWork implements Task<ChatReply>, CacheableReply {
     const before = earlier.length === 0 ? [] : [textOf(earlier, parts)]
     if (this.opening !== undefined) return [...before, this.meter.keptText()].join("\n")
     const { replies } = this.meter
+    if (replies === 1 && before.length === 0) return textOf(this.meter.blocks(0), parts)
     const texts = Array.from({ length: replies }, (_, reply) => textOf(this.meter.blocks(reply), parts))
     return [...before, ...texts].join("\n")
   }
