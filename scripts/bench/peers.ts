@@ -1,127 +1,22 @@
 /**
  * `npm run bench -- --peers`: gateways that can be had from npm and PyPI, beside Weir and the floor, in one run. They are
  * installed into BENCH_PEERS_DIR (a folder beside the system's temporary ones when not set) at the first run. With
- * BENCH_AISIX, the folder of aisix's source (github.com/api7/aisix), that is built with cargo and measured too. BENCH_PEERS
- * names those that are measured (`aisix,Portkey`); without it, all are.
+ * BENCH_AISIX, the folder of aisix's source (github.com/api7/aisix), that is built with cargo and measured too; with
+ * BENCH_GOMODEL, that of GoModel's (github.com/ENTERPILOT/GoModel), with go. BENCH_PEERS names those that are measured
+ * (`aisix,Portkey`); without it, all are.
  */
 
-import { type ChildProcess, spawn, spawnSync } from "node:child_process"
-import { randomBytes } from "node:crypto"
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { type ChildProcess, spawn } from "node:child_process"
+import { mkdirSync, readdirSync } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
 import { freePort } from "../../test/support/free-port.ts"
 import type { Cost, Measured, PeerFigures } from "./front-page.ts"
 import { cpuSeconds, drive, type Endpoint, median, percentile, residentBytes, statOf } from "./load.ts"
 import { longChat, longTwp } from "./long-requests.ts"
+import { folder, type Peer, peers } from "./peer-gateways.ts"
 import type { Effort } from "./scenario.ts"
 import { warmUp } from "./scenarios.ts"
-import { type Answer, answers, canPin, type Subject, type Subjects } from "./subjects.ts"
-
-const folder = process.env["BENCH_PEERS_DIR"] ?? join(tmpdir(), "weir-bench-peers")
-
-interface Peer {
-  readonly name: string
-  /** The work that Weir does and it does not; from its documentation, as it is started here. */
-  readonly lacks: string
-  readonly install: () => string
-  /** Command and environment of a gateway on a port, in front of a vendor. */
-  readonly command: (port: number, vendor: string) => ReadonlyArray<string>
-  readonly headers: (vendor: string) => Readonly<Record<string, string>>
-}
-
-const run = (command: string, ...args: ReadonlyArray<string>): string => {
-  const { status, stdout, stderr } = spawnSync(command, args, { cwd: folder, encoding: "utf8" })
-  if (status !== 0) throw new Error(`${command} ${args.join(" ")} failed: ${stderr}`)
-  return stdout
-}
-
-const portkey: Peer = {
-  name: "Portkey",
-  lacks: "holds, billing, idempotency, authentication of its own",
-  install: () => {
-    const installed = join(folder, "node_modules/@portkey-ai/gateway/package.json")
-    if (!existsSync(installed))
-      run("npm", "install", "--prefix", folder, "--no-audit", "--no-fund", "@portkey-ai/gateway")
-    return JSON.parse(readFileSync(installed, "utf8")).version
-  },
-  command: (port) => [
-    process.execPath,
-    join(folder, "node_modules/@portkey-ai/gateway/build/start-server.js"),
-    `--port=${port}`,
-    "--headless",
-  ],
-  headers: (vendor) => ({
-    "x-portkey-provider": "openai",
-    "x-portkey-custom-host": `${vendor}/v1`,
-    authorization: "Bearer key",
-  }),
-}
-
-const litellmKey = `sk-${randomBytes(24).toString("hex")}`
-
-const litellm: Peer = {
-  name: "LiteLLM",
-  lacks: "holds before a call (spend is counted afterwards, with floats), idempotency",
-  install: () => {
-    if (!existsSync(join(folder, "venv/bin/litellm"))) {
-      run("python3", "-m", "venv", "venv")
-      run("venv/bin/pip", "install", "--quiet", "litellm[proxy]")
-    }
-    return /^Version: (.*)$/m.exec(run("venv/bin/pip", "show", "litellm"))?.[1] ?? "unknown"
-  },
-  command: (port, vendor) => {
-    const config = join(folder, "litellm.yaml")
-    const models = answers.map(
-      (model) =>
-        `  - { model_name: ${model}, litellm_params: { model: openai/${model}, api_base: "${vendor}/v1", api_key: key } }`,
-    )
-    writeFileSync(config, `general_settings: { master_key: ${litellmKey} }\nmodel_list:\n${models.join("\n")}\n`)
-    return [join(folder, "venv/bin/litellm"), "--config", config, "--port", String(port), "--telemetry", "False"]
-  },
-  headers: () => ({ authorization: `Bearer ${litellmKey}` }),
-}
-
-const aisixSource = process.env["BENCH_AISIX"] ?? ""
-const aisixKey = `sk-${randomBytes(24).toString("hex")}`
-
-/** Built with cargo, from its source. */
-const aisix: Peer = {
-  name: "aisix",
-  lacks: "holds, billing, idempotency",
-  install: () => {
-    // Without the runtime of a model for guardrails, which the build would download.
-    const build = ["build", "--release", "--locked", "-p", "aisix-server", "--no-default-features", "--bin", "aisix"]
-    const { status, stderr } = spawnSync("cargo", build, { cwd: aisixSource, encoding: "utf8" })
-    if (status !== 0) throw new Error(`cargo build failed: ${stderr.slice(-2000)}`)
-    return /^version = "(.*)"$/m.exec(readFileSync(join(aisixSource, "Cargo.toml"), "utf8"))?.[1] ?? "unknown"
-  },
-  command: (port, vendor) => {
-    const resources = join(folder, "aisix-resources.yaml")
-    const models = answers.map(
-      (model) => `  - { display_name: ${model}, provider: openai, model_name: ${model}, provider_key: vendor }`,
-    )
-    writeFileSync(
-      resources,
-      `_format_version: "1"
-provider_keys:
-  - { display_name: vendor, provider: openai, api_key: key, api_base: "${vendor}/v1" }
-models:
-${models.join("\n")}
-api_keys:
-  - { display_name: bench, key_env: BENCH_AISIX_KEY, allowed_models: [${answers.map((model) => `"${model}"`).join(", ")}] }
-`,
-    )
-    const config = join(folder, "aisix.yaml")
-    writeFileSync(
-      config,
-      `resources_file: ${resources}\nproxy: { addr: "127.0.0.1:${port}" }\nadmin: { enabled: false }\nobservability: { metrics: { prometheus: { enabled: false } } }\n`,
-    )
-    return ["env", `BENCH_AISIX_KEY=${aisixKey}`, join(aisixSource, "target/release/aisix"), "--config", config]
-  },
-  headers: () => ({ authorization: `Bearer ${aisixKey}` }),
-}
+import { type Answer, canPin, type Subject, type Subjects } from "./subjects.ts"
 
 /** Prints one table: the floor, Weir and the peers, and returns it. */
 export const comparePeers = async (subjects: Subjects, effort: Effort): Promise<ReadonlyArray<PeerFigures>> => {
@@ -146,7 +41,6 @@ export const comparePeers = async (subjects: Subjects, effort: Effort): Promise<
     const longRequest = subject === weir ? longTwp("agent") : longChat("short")
     add(subject === weir ? "Weir" : subject.name, "", lacks, await measure(subject, base, effort, longRequest))
   }
-  const peers = [...(aisixSource === "" ? [] : [aisix]), portkey, litellm]
   const named = process.env["BENCH_PEERS"]?.split(",") ?? peers.map(({ name }) => name)
   for (const peer of peers.filter(({ name }) => named.includes(name))) {
     const version = peer.install()
@@ -189,8 +83,10 @@ const measure = async (
   longRequest: object,
 ): Promise<Measured> => {
   const { rounds, scale } = effort
-  const cost = async (endpoint: Endpoint, requests: number, inFlight: number): Promise<Cost> => {
-    await drive(endpoint, { requests: Math.ceil(requests / 2), inFlight })
+  const cost = async (endpoint: Endpoint, least: number, inFlight: number): Promise<Cost> => {
+    const warm = await drive(endpoint, { requests: least, inFlight })
+    // The figures of a short round are noise; slow gateways would take minutes for a long one.
+    const requests = least * Math.min(8, Math.max(1, Math.round(roundSeconds / warm.seconds)))
     const us: Array<number> = []
     const rates: Array<number> = []
     for (let round = 0; round < rounds; round++) {
@@ -224,6 +120,8 @@ const measure = async (
     failures: [...failures],
   }
 }
+
+const roundSeconds = 1.5
 
 /** Milliseconds to the first content, 64 in flight, ascending. */
 const firstFrames = async (subject: Subject, { scale }: Effort) =>

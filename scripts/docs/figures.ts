@@ -14,6 +14,7 @@ const run = Schema.decodeUnknownSync(Schema.fromJsonString(PeerRun))(
 const money: Readonly<Record<string, readonly [holds: string, repeats: string]>> = {
   Weir: ["yes", "yes"],
   aisix: ["no", "no"],
+  GoModel: ["counted afterwards, in floats", "no"],
   Portkey: ["no", "no"],
   LiteLLM: ["counted afterwards, in floats", "no"],
 }
@@ -35,9 +36,7 @@ const rows: ReadonlyArray<readonly [what: string, cell: (gateway: PeerFigures) =
 ]
 
 const failuresOf = ({ name, version, failures }: PeerFigures): string =>
-  failures.length === 0
-    ? ""
-    : ` ${name} ${version}, as it is installed from npm or PyPI, failed: ${failures.join("; ")}.`
+  failures.length === 0 ? "" : ` ${name} ${version}, as it is installed, failed: ${failures.join("; ")}.`
 
 const table = (): string =>
   [
