@@ -7,7 +7,7 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Context, Deferred, Effect, FiberSet, Layer, Schedule, type Scope } from "effect"
+import { Array as Arr, Context, Deferred, Effect, FiberSet, Layer, Schedule, type Scope } from "effect"
 import { runEvery } from "../background.ts"
 import { WeirConfig } from "../config.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
@@ -138,11 +138,23 @@ export class Settler extends Context.Service<
           })
         })
 
-      // All at once, as one batch; each on its own, so that one that fails does not block the others.
+      // Each on its own, so that one that fails does not block the others.
       const each = { concurrency: "unbounded", discard: true } as const
-      const replay = Effect.andThen(journal.write, () =>
-        Effect.forEach(deferred(), (settlement) => Effect.ignore(book(settlement)), each),
-      )
+      /** The number of settlements that were tried in vain since one has landed: the next ones are tried first. */
+      let inVain = 0
+      const replay = Effect.gen(function* () {
+        yield* journal.write
+        const waiting = deferred()
+        const first = waiting.length === 0 ? 0 : inVain % waiting.length
+        for (const some of Arr.chunksOf([...waiting.slice(first), ...waiting.slice(0, first)], mostFollowing)) {
+          const landed = yield* Effect.forEach(some, (settlement) => Effect.isSuccess(book(settlement)), {
+            concurrency: "unbounded",
+          })
+          inVain = landed.includes(true) ? 0 : inVain + some.length
+          // The database does not answer: the others wait for the next time.
+          if (inVain > 0) break
+        }
+      })
       const releaseLate = Effect.suspend(() =>
         Effect.forEach(
           unreleased,

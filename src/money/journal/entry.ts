@@ -1,6 +1,6 @@
 /** A settlement as a line of a journal: a checksum and JSON, whose amounts are strings. */
 import { createHash } from "node:crypto"
-import { Option, Schema } from "effect"
+import { Option, Result, Schema } from "effect"
 import { BudgetUnit } from "../../protocol/catalogue/budget.ts"
 import type { Settlement } from "../settlement.ts"
 import { UsageRecord } from "../usage-record.ts"
@@ -96,21 +96,13 @@ export const lineOf = (settlement: Settlement): string => {
   }
 }
 
-export interface JournalContent {
-  readonly settlements: ReadonlyArray<Settlement>
-  /** Lines that are not whole. */
-  readonly torn: number
-}
-
 /** Room that has no line yet, or none any more, has zeros. */
 const cleared = "\0"
 
-/** The settlements in the text of a journal. */
-export const readLines = (text: string): JournalContent => {
-  const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith(cleared))
-  const settlements = lines.flatMap((line) => {
-    const json = line.slice(17)
-    return line.slice(0, 16) === checksum(json) ? Option.toArray(decode(json)) : []
-  })
-  return { settlements, torn: lines.length - settlements.length }
+/** The settlement of a line: none where there is no line, a failure where it is not whole. */
+export const readLine = (line: string): Result.Result<Option.Option<Settlement>, "torn"> => {
+  if (line === "" || line.startsWith(cleared)) return Result.succeed(Option.none())
+  const json = line.slice(17)
+  const settlement = line.slice(0, 16) === checksum(json) ? decode(json) : Option.none()
+  return Option.isSome(settlement) ? Result.succeed(settlement) : Result.fail("torn")
 }

@@ -2,13 +2,14 @@
  * The settlement journal: settlements on this node's disk that are not in the books yet. All that come during a write share
  * the next one and its sync. A torn last line is detected, and the lines before it are kept.
  */
-import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { existsSync, readdirSync, rmSync } from "node:fs"
 import { join } from "node:path"
-import { Effect, type Scope } from "effect"
+import { Array as Arr, Effect, type Scope } from "effect"
 import { tryFileLock } from "../../files/file-lock.ts"
 import type { Settlement } from "../settlement.ts"
-import { type JournalContent, lineOf, readLines } from "./entry.ts"
+import { lineOf } from "./entry.ts"
 import { JournalFile, lockPath } from "./file.ts"
+import { readJournal } from "./read-journal.ts"
 
 export interface Journal {
   /** Settlements that are not in the ledger yet, oldest first. */
@@ -26,6 +27,9 @@ export interface Journal {
 
 /** The room of each of the two files of a journal that every settlement goes through: lines of a second or so. */
 export const usualRoom = 4 * 2 ** 20
+
+/** Settlements that are written together. */
+const mostTogether = 1024
 
 interface Pending {
   readonly settlement: Settlement
@@ -62,9 +66,13 @@ export const openJournal = (folder: string, room = 0): Effect.Effect<Journal, ne
     let writing: Promise<void> | undefined
 
     const write = async (file: JournalFile, entries: ReadonlyArray<Pending>): Promise<void> => {
+      // After an outage there may be more than fit into one text.
+      for (const some of Arr.chunksOf(entries, mostTogether)) await writeSome(file, some)
+    }
+    const writeSome = async (file: JournalFile, entries: ReadonlyArray<Pending>): Promise<void> => {
       const lines = entries.map(({ settlement }) => lineOf(settlement))
       try {
-        if (entries.length > 0) await file.write(lines.join(""))
+        await file.write(lines.join(""))
       } catch (cause) {
         next.push(...entries)
         return report(cause)
@@ -187,6 +195,3 @@ const takeOver = (
         if (!existsSync(path)) rmSync(lockPath(path), { force: true })
       }),
   )
-
-/** Reads a journal file. */
-export const readJournal = (path: string): JournalContent => readLines(readFileSync(path, "utf8"))

@@ -4,7 +4,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { openJournal, readJournal } from "../../../src/money/journal/journal.ts"
+import { openJournal } from "../../../src/money/journal/journal.ts"
+import { readJournal } from "../../../src/money/journal/read-journal.ts"
 import type { Settlement } from "../../../src/money/settlement.ts"
 import { record } from "../../support/books.ts"
 
@@ -78,6 +79,18 @@ describe("a journal with room", () => {
       yield* Effect.forEach(refs, (ref) => journal.append(settlement(ref)), { concurrency: "unbounded" })
       for (const ref of refs) yield* journal.append(settlement(`x${ref}`))
       expect(refsIn(folder)).toEqual([...refs, ...refs.map((ref) => `x${ref}`)].sort())
+      for (const ref of refs) yield* journal.settled(ref)
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("of several megabytes is read in pieces, whatever they cut", () =>
+    Effect.gen(function* () {
+      const folder = newFolder()
+      const journal = yield* openJournal(folder, room)
+      const refs = Array.from({ length: 8000 }, (_, at) => `${"ü".repeat(at % 7)}${at}`)
+      yield* Effect.forEach(refs, (ref) => journal.append(settlement(ref)), { concurrency: "unbounded" })
+      expect(refsIn(folder)).toEqual([...refs].sort())
+      for (const path of journalsIn(folder)) expect(readJournal(path).torn).toBe(0)
       for (const ref of refs) yield* journal.settled(ref)
     }).pipe(Effect.scoped),
   )

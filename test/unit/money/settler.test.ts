@@ -22,7 +22,8 @@ import { fileURLToPath } from "node:url"
 import { afterAll, describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { openJournal, readJournal } from "../../../src/money/journal/journal.ts"
+import { openJournal } from "../../../src/money/journal/journal.ts"
+import { readJournal } from "../../../src/money/journal/read-journal.ts"
 import { Ledger } from "../../../src/money/ledger.ts"
 import type { HoldFacts, Settlement } from "../../../src/money/settlement.ts"
 import { Settler } from "../../../src/money/settler.ts"
@@ -278,14 +279,15 @@ describe("a journal whose disk is full", () => {
 describe("the settler", () => {
   /** A ledger that can become unavailable. */
   const setup = () => {
-    const database = { away: true, settled: [] as string[], released: [] as string[] }
+    const database = { away: true, asked: 0, settled: [] as string[], released: [] as string[] }
     const gone = Effect.fail(new StoreUnavailable({ store: "postgres", cause: "away" }))
     const ledger = Layer.mock(Ledger, {
       parts: [],
-      settle: ({ hold: { ref } }) =>
+      settle: ({ hold: { ref }, cost }) =>
         Effect.suspend(() => {
+          database.asked++
           if (database.away) return gone
-          if (ref === "poison") return gone
+          if (ref === "poison" || cost < 0n) return gone
           database.settled.push(ref)
           return Effect.succeed(7n)
         }),
@@ -362,6 +364,44 @@ describe("the settler", () => {
       }).pipe(Effect.provide(layer))
     },
   )
+
+  it.effect("asks a database that is away for a thousand of them at a time, and all land when it is back", () => {
+    const { database, layer } = setup()
+    return Effect.gen(function* () {
+      const { settle, deferred } = yield* Settler
+      const refs = Array.from({ length: 2500 }, (_, at) => `r${at}`)
+      const fiber = yield* Effect.forkChild(
+        Effect.forEach(refs, (ref) => settle(settlement(ref)), { concurrency: "unbounded" }),
+      )
+      yield* TestClock.adjust("30 seconds")
+      yield* Fiber.join(fiber)
+      expect(deferred()).toHaveLength(2500)
+      database.asked = 0
+      yield* TestClock.adjust("1 second")
+      expect(database.asked).toBe(1024)
+      database.away = false
+      yield* TestClock.adjust("3 seconds")
+      expect(deferred()).toEqual([])
+      expect([...database.settled].sort()).toEqual([...refs].sort())
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("a thousand settlements that cannot land keep no other from it", () => {
+    const { database, layer } = setup()
+    return Effect.gen(function* () {
+      const { settle, deferred } = yield* Settler
+      const poison = Array.from({ length: 1100 }, (_, at) => ({ ...settlement(`p${at}`), cost: -1n }))
+      const fiber = yield* Effect.forkChild(
+        Effect.forEach([...poison, settlement("last")], (each) => settle(each), { concurrency: "unbounded" }),
+      )
+      yield* TestClock.adjust("30 seconds")
+      yield* Fiber.join(fiber)
+      database.away = false
+      yield* TestClock.adjust("5 seconds")
+      expect(database.settled).toEqual(["last"])
+      expect(deferred()).toHaveLength(1100)
+    }).pipe(Effect.provide(layer))
+  })
 
   it.effect("one settlement that cannot land keeps no other from it", () => {
     const { database, layer } = setup()
