@@ -10,6 +10,7 @@ import { makeMemoryWatch } from "../memory.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { recordCapacity, recordShed } from "../telemetry/metrics.ts"
 import { capacityOf, readMachine } from "./capacity.ts"
+import { WaitingCalls } from "./waiting-calls.ts"
 
 /** An exchange that waits for its hold. The wait ends with the first of the two calls. */
 export interface Waiting {
@@ -24,8 +25,10 @@ export class Overload extends Context.Service<
   {
     /** Admits a call or refuses it. @param open the number of exchanges that this process has open */
     readonly check: (open: number) => Effect.Effect<void, ServiceError<"rate_limited">>
-    /** Counts an exchange as waiting. */
-    readonly enter: () => Waiting
+    /** Counts an exchange of an organisation as waiting. */
+    readonly enter: (org: string) => Waiting
+    /** Refuses a call that waits, if too many of its own organisation do because they wait for long. */
+    readonly checkOwn: (org: string) => Effect.Effect<void, ServiceError<"rate_limited">>
     /** Connections of clients that leave files for vendors; undefined without a known limit. */
     readonly maxConnections: number | undefined
   }
@@ -48,23 +51,28 @@ export class Overload extends Context.Service<
       let isShort = false
       let share = 0
       let pressures: ReadonlyArray<number> = []
-      let waits = noWaits(performance.now())
+      const waiting = new WaitingCalls()
+      let windowSinceMs = performance.now()
       let waitPressure = 0
-      let waiting = 0
       let maxWaiting = maxOpenExchanges
       let dueAt = performance.now() + sampleEveryMs
+      const nextOwn = (most: number, averageMs: number, peak: number) => {
+        const next = nextMaxWaiting(most, averageMs / shedWaitMs, peak)
+        return next > maxOpenExchanges ? Number.POSITIVE_INFINITY : next
+      }
       // The event loop itself is measured, so this uses Node's clock and timer, not Effect's.
       const sample = () => {
         const now = performance.now()
         isShort = isMemoryShort(now)
-        if (now - waits.sinceMs >= waitWindowMs) {
-          const isConclusive = waits.seen >= minCallsToJudge
-          waitPressure = isConclusive ? waits.leastMs / shedWaitMs : 0
+        if (now - windowSinceMs >= waitWindowMs) {
+          const { orgs, seen, leastMs, usualMs, peak } = waiting.turn(nextOwn)
+          // If one organisation waits, it may be for its own rows, and has less room for itself.
+          const isConclusive = orgs > 1 && seen >= minCallsToJudge
+          waitPressure = isConclusive ? leastMs / shedWaitMs : 0
           if (isConclusive) {
-            const pressure = waits.sumMs / waits.seen / shedWaitMs
-            maxWaiting = Math.min(maxOpenExchanges, nextMaxWaiting(maxWaiting, pressure, waits.peak))
+            maxWaiting = Math.min(maxOpenExchanges, nextMaxWaiting(maxWaiting, usualMs / shedWaitMs, peak))
           }
-          waits = noWaits(now)
+          windowSinceMs = now
         }
         pressures = [...pressures.slice(1 - samplesInARow), Math.max((now - dueAt) / shedLagMs, waitPressure)]
         share = nextShare(share, pressures.length < samplesInARow ? 0 : Math.min(...pressures))
@@ -74,28 +82,18 @@ export class Overload extends Context.Service<
         Effect.sync(() => setInterval(sample, sampleEveryMs).unref()),
         (timer) => Effect.sync(() => clearInterval(timer)),
       )
-      const left = (heldAfterMs?: number) => {
-        waiting--
-        if (heldAfterMs === undefined) return
-        waits.seen++
-        waits.sumMs += heldAfterMs
-        waits.leastMs = Math.min(waits.leastMs, heldAfterMs)
-      }
       const refuse = (cause: "busy" | "open" | "memory") => {
         recordShed(services, cause)
         return Effect.fail(overloaded())
       }
       return Overload.of({
         maxConnections: capacity.connections,
-        enter: () => {
-          waiting++
-          waits.peak = Math.max(waits.peak, waiting)
-          return new Entered(left)
-        },
+        enter: (org) => new Entered(waiting, org),
+        checkOwn: (org) => Effect.suspend(() => (waiting.hasRoom(org) ? Effect.void : refuse("busy"))),
         check: (open) => {
           if (open >= maxOpenExchanges) return refuse("open")
           if (isShort) return refuse("memory")
-          if (waiting >= maxWaiting) return refuse("busy")
+          if (waiting.count >= maxWaiting) return refuse("busy")
           return share > 0 && Math.random() < share ? refuse("busy") : Effect.void
         },
       })
@@ -105,24 +103,26 @@ export class Overload extends Context.Service<
 
 class Entered implements Waiting {
   readonly #enteredAt = performance.now()
-  #left: ((heldAfterMs?: number) => void) | undefined
+  readonly #org: string
+  #calls: WaitingCalls | undefined
 
-  constructor(left: (heldAfterMs?: number) => void) {
-    this.#left = left
+  constructor(calls: WaitingCalls, org: string) {
+    this.#calls = calls
+    this.#org = org
+    calls.enter(org)
   }
 
   held(): void {
-    this.#leave(performance.now() - this.#enteredAt)
+    this.#leave(true)
   }
 
   over(): void {
-    this.#leave()
+    this.#leave(false)
   }
 
-  #leave(heldAfterMs?: number): void {
-    const left = this.#left
-    this.#left = undefined
-    left?.(heldAfterMs)
+  #leave(isHeld: boolean): void {
+    this.#calls?.leave(this.#org, performance.now() - this.#enteredAt, isHeld)
+    this.#calls = undefined
   }
 }
 
@@ -147,8 +147,6 @@ const storeFilesOf = ({ databaseUrl, databaseConnections, dataDir }: WeirConfig[
  */
 const waitWindowMs = 200
 const minCallsToJudge = 16
-
-const noWaits = (sinceMs: number) => ({ sinceMs, seen: 0, sumMs: 0, peak: 0, leastMs: Number.POSITIVE_INFINITY })
 
 /** Lower bound of the calls that may wait. */
 const minWaiting = 16

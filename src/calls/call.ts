@@ -45,10 +45,11 @@ export const runCall = <Request extends CallRequest, Body extends object>(
   reply: ClientReply<Body>,
 ): Effect.Effect<void> =>
   Effect.uninterruptibleMask((restore) => {
-    const waiting = services.overload.enter()
+    const { org } = call.caller
+    const waiting = services.overload.enter(org.id)
     const limits = new CountedLimits()
     const prepared = Effect.ensuring(
-      prepare(services, call, reply, waiting, limits, restore),
+      Effect.andThen(services.overload.checkOwn(org.id), prepare(services, call, reply, waiting, limits, restore)),
       Effect.sync(() => waiting.over()),
     )
     return prepared.pipe(

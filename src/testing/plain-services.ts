@@ -59,6 +59,7 @@ const noOverload = Layer.succeed(
   Overload.of({
     check: () => Effect.void,
     enter: () => ({ held: () => {}, over: () => {} }),
+    checkOwn: () => Effect.void,
     maxConnections: undefined,
   }),
 )
