@@ -145,7 +145,7 @@ providers:
   headers: () => ({ authorization: `Bearer ${gomodelKey}` }),
 }
 
-/** Those whose source is there, and those that can be had from npm and PyPI. */
+/** The gateways that can be had from npm and PyPI, and those whose source is there. */
 export const peers: ReadonlyArray<Peer> = [
   ...(aisixSource === "" ? [] : [aisix]),
   ...(gomodelSource === "" ? [] : [gomodel]),

@@ -33,7 +33,7 @@ export class WaitingCalls {
   #seen = 0
   #leastMs = Number.POSITIVE_INFINITY
   #peak = 0
-  /** Those of all organisations. */
+  /** The calls of all organisations that wait. */
   count = 0
 
   enter(org: string): void {

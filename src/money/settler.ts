@@ -11,6 +11,7 @@ import { Array as Arr, Context, Deferred, Effect, FiberSet, Layer, Schedule, typ
 import { runEvery } from "../background.ts"
 import { WeirConfig } from "../config.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
+import { recordJournal } from "../telemetry/metrics.ts"
 import type { Amount } from "./amount.ts"
 import { isBatchAccount } from "./counters.ts"
 import { openJournal, usualRoom } from "./journal/journal.ts"
@@ -48,6 +49,7 @@ export class Settler extends Context.Service<
     Effect.gen(function* () {
       const { dataDir, settlePatienceMs, replyAfter } = yield* WeirConfig
       const isAhead = replyAfter === "journaled"
+      const services = yield* Effect.context<never>()
       const ledger = yield* Ledger
       const journal = yield* openJournal(yield* journalFolder(dataDir), isAhead ? usualRoom : 0)
 
@@ -91,7 +93,7 @@ export class Settler extends Context.Service<
           Effect.catch(() => Effect.suspend(() => defer(late()))),
         )
 
-      /** Those that follow within a short time do so together: one batch costs the database little more than one of them. */
+      /** Settlements follow together: a batch costs the database little more than one of them. */
       let together: Deferred.Deferred<void> | undefined
       const waitForOthers = Effect.suspend(() => {
         if (together === undefined) {
@@ -145,6 +147,7 @@ export class Settler extends Context.Service<
       const replay = Effect.gen(function* () {
         yield* journal.write
         const waiting = deferred()
+        recordJournal(services, following.size, waiting.length)
         const first = waiting.length === 0 ? 0 : inVain % waiting.length
         for (const some of Arr.chunksOf([...waiting.slice(first), ...waiting.slice(0, first)], mostFollowing)) {
           const landed = yield* Effect.forEach(some, (settlement) => Effect.isSuccess(book(settlement)), {

@@ -106,6 +106,11 @@ const newFields = counter(
 )
 const capacity = gauge("weir_exchanges_max", "Exchanges that may be open at once, by configuration, files and ports")()
 
+const journaled = gauge(
+  "weir_journal_settlements",
+  "Settlements in the journal of this node: on their way to the database (`following`), or not taken by it (`waiting`)",
+)
+
 const problems = gauge("weir_problems", "Problems of this node although it serves calls, 1 each")
 const problemsBegun = counter(
   "weir_problems_total",
@@ -412,6 +417,12 @@ export const recordRealtimeResponse = (services: Services, stop: string): void =
 
 export const recordRealtimeSeconds = (services: Services, direction: "in" | "out", seconds: number): void => {
   if (seconds > 0) realtimeSeconds({ direction }).updateUnsafe(seconds, services)
+}
+
+/** @param following on their way to the database @param waiting not taken by it */
+export const recordJournal = (services: Services, following: number, waiting: number): void => {
+  journaled({ state: "following" }).updateUnsafe(following, services)
+  journaled({ state: "waiting" }).updateUnsafe(waiting, services)
 }
 
 export const recordCapacity = (services: Services, exchanges: number): void =>

@@ -378,7 +378,8 @@ describe("the settler", () => {
       expect(deferred()).toHaveLength(2500)
       database.asked = 0
       yield* TestClock.adjust("1 second")
-      expect(database.asked).toBe(1024)
+      // One or two looks.
+      expect([1024, 2048]).toContain(database.asked)
       database.away = false
       yield* TestClock.adjust("3 seconds")
       expect(deferred()).toEqual([])
