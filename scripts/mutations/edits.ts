@@ -21,12 +21,12 @@ export const allEdits: ReadonlyArray<Edit> = [
   ),
   ...edits(
     "src/money/settler.ts",
-    ["            follow(told, options)\n", "            follow(settlement, options)\n"],
+    ["following.follow(told,", "following.follow(settlement,"],
     ["job === undefined && kept === undefined &&", "job === undefined &&"],
-    ["following.size < mostFollowing &&", ""],
+    ["journal.size() < mostAhead &&", ""],
     ["filter(({ hold }) => !following.has(hold.ref))", "filter(({ hold }) => hold.ref !== undefined)"],
-    ["      yield* Effect.addFinalizer(() => FiberSet.awaitEmpty(followers))\n", ""],
   ),
+  ...edits("src/money/following.ts", ["    yield* Effect.addFinalizer(() => FiberSet.awaitEmpty(fibers))\n", ""]),
   ...edits(
     "src/money/ledger.ts",
     [

@@ -7,13 +7,14 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Array as Arr, Context, Deferred, Effect, FiberSet, Layer, Schedule, type Scope } from "effect"
+import { Array as Arr, Context, Effect, Layer, Schedule, type Scope } from "effect"
 import { runEvery } from "../background.ts"
 import { WeirConfig } from "../config.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { recordJournal } from "../telemetry/metrics.ts"
 import type { Amount } from "./amount.ts"
 import { isBatchAccount } from "./counters.ts"
+import { makeFollowing } from "./following.ts"
 import { openJournal, usualRoom } from "./journal/journal.ts"
 import { Ledger } from "./ledger.ts"
 import type { HoldFacts, Settlement } from "./settlement.ts"
@@ -72,17 +73,10 @@ export class Settler extends Context.Service<
           Effect.as<SettleResult>({ _tag: "Deferred" }),
         )
 
-      /** Settlements that go to the journal, and then to the ledger for the first time. */
-      const following = new Set<string>()
-      const followers = yield* FiberSet.make<void>()
-      const runFollower = yield* FiberSet.runtime(followers)()
-      // The ledger is still there.
-      yield* Effect.addFinalizer(() => FiberSet.awaitEmpty(followers))
-
-      const deferred = () => journal.pending().filter(({ hold }) => !following.has(hold.ref))
-
       const book = (settlement: Settlement) =>
         Effect.tap(ledger.settle(settlement), () => journal.settled(settlement.hold.ref))
+      const following = yield* makeFollowing((settlement) => patiently(book(settlement)))
+      const deferred = () => journal.pending().filter(({ hold }) => !following.has(hold.ref))
 
       const settleFirst = (settlement: Settlement, { late = () => settlement, booked = nobody }: SettleOptions) =>
         patiently(book(settlement)).pipe(
@@ -93,49 +87,18 @@ export class Settler extends Context.Service<
           Effect.catch(() => Effect.suspend(() => defer(late()))),
         )
 
-      /** Settlements follow together: a batch costs the database little more than one of them. */
-      let together: Deferred.Deferred<void> | undefined
-      const waitForOthers = Effect.suspend(() => {
-        if (together === undefined) {
-          const due = Deferred.makeUnsafe<void>()
-          together = due
-          runFollower(
-            Effect.delay(
-              Effect.sync(() => {
-                together = undefined
-                Deferred.doneUnsafe(due, Effect.void)
-              }),
-              followEveryMs,
-            ),
-          )
-        }
-        return Deferred.await(together)
-      })
-
-      /** Gives the ledger a settlement that the journal has. */
-      const follow = (settlement: Settlement, { booked = nobody }: SettleOptions): void => {
-        const { ref } = settlement.hold
-        runFollower(
-          Effect.andThen(waitForOthers, patiently(book(settlement))).pipe(
-            Effect.map(booked),
-            Effect.catch((cause) => Effect.logError("A settlement waits in the journal", cause, { ref })),
-            Effect.ensuring(Effect.sync(() => following.delete(ref))),
-          ),
-        )
-      }
-
       const journalFirst = (settlement: Settlement, options: SettleOptions): Effect.Effect<SettleResult> =>
         Effect.flatMap(ledger.endAhead(settlement), (balance) => {
           if (balance === undefined) return settleFirst(settlement, options)
           const { reply, hold } = settlement
-          following.add(hold.ref)
           const told = reply === undefined ? settlement : { ...settlement, reply: { ...reply, told: balance } }
+          following.begin(hold.ref)
           return Effect.flatMap(journal.append(told), (isOnDisk) => {
             if (!isOnDisk) {
-              following.delete(hold.ref)
+              following.end(hold.ref)
               return settleFirst(told, options)
             }
-            follow(told, options)
+            following.follow(told, options.booked ?? nobody)
             return Effect.succeed<SettleResult>({ _tag: "Settled", balance })
           })
         })
@@ -147,9 +110,9 @@ export class Settler extends Context.Service<
       const replay = Effect.gen(function* () {
         yield* journal.write
         const waiting = deferred()
-        recordJournal(services, following.size, waiting.length)
+        recordJournal(services, following.size(), waiting.length)
         const first = waiting.length === 0 ? 0 : inVain % waiting.length
-        for (const some of Arr.chunksOf([...waiting.slice(first), ...waiting.slice(0, first)], mostFollowing)) {
+        for (const some of Arr.chunksOf([...waiting.slice(first), ...waiting.slice(0, first)], mostAhead)) {
           const landed = yield* Effect.forEach(some, (settlement) => Effect.isSuccess(book(settlement)), {
             concurrency: "unbounded",
           })
@@ -172,7 +135,7 @@ export class Settler extends Context.Service<
         deferred,
         settle: (settlement, options = {}) =>
           Effect.suspend(() =>
-            isAhead && following.size < mostFollowing && mayFollow(settlement)
+            isAhead && journal.size() < mostAhead && mayFollow(settlement)
               ? journalFirst(settlement, options)
               : settleFirst(settlement, options),
           ),
@@ -191,11 +154,8 @@ export class Settler extends Context.Service<
 
 const nobody = (): void => undefined
 
-/** The time for which settlements that follow their replies are collected. */
-const followEveryMs = 20
-
-/** Settlements that may follow their replies at a time; the next ones go to the ledger first. */
-const mostFollowing = 1024
+/** Settlements that may be in the journal before the ledger has them; the next ones go to the ledger first. */
+const mostAhead = 1024
 
 /** Whether its client asks the books for nothing but its record: what it has made besides must be there when it has its reply. */
 const mayFollow = ({ hold, job, kept }: Settlement): boolean =>

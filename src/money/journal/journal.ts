@@ -14,6 +14,8 @@ import { readJournal } from "./read-journal.ts"
 export interface Journal {
   /** Settlements that are not in the ledger yet, oldest first. */
   readonly pending: () => ReadonlyArray<Settlement>
+  /** Their number. */
+  readonly size: () => number
   /**
    * Stores a settlement. When this completes it is on disk. If the disk is full or fails, it is in memory, and the next
    * {@link write} that succeeds writes it. @returns whether it is on disk
@@ -153,6 +155,7 @@ export const openJournal = (folder: string, room = 0): Effect.Effect<Journal, ne
     }
     return {
       pending: () => Array.from(pending.values(), ({ settlement }) => settlement),
+      size: () => pending.size,
       append: (settlement) => append([settlement]),
       write: Effect.callback((resume) => {
         if (writing === undefined) turn(true)
