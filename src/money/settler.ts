@@ -15,6 +15,7 @@ import { recordJournal } from "../telemetry/metrics.ts"
 import type { Amount } from "./amount.ts"
 import { isBatchAccount } from "./counters.ts"
 import { makeFollowing } from "./following.ts"
+import { journalIn } from "./journal/file.ts"
 import { openJournal, usualRoom } from "./journal/journal.ts"
 import { Ledger } from "./ledger.ts"
 import type { HoldFacts, Settlement } from "./settlement.ts"
@@ -171,4 +172,4 @@ const journalFolder = (dataDir: string): Effect.Effect<string, never, Scope.Scop
         Effect.sync(() => mkdtempSync(join(tmpdir(), "weir-"))),
         (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true })),
       )
-    : Effect.succeed(join(dataDir, "journal"))
+    : Effect.succeed(journalIn(dataDir))

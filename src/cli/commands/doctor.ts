@@ -4,9 +4,8 @@
  */
 
 import { X509Certificate } from "node:crypto"
-import { accessSync, constants, existsSync, readFileSync } from "node:fs"
+import { existsSync, readFileSync } from "node:fs"
 import { createServer } from "node:net"
-import { dirname, resolve } from "node:path"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { Clock, Console, Effect, Layer, Option, Result } from "effect"
@@ -39,19 +38,11 @@ import { Egress } from "../../upstream/egress.ts"
 import { describeUnknownVariables, explainError } from "../explain.ts"
 import { table } from "../table.ts"
 import { ask, Failed, json, optionalAdminKey, print, url } from "../target.ts"
+import { type Finding, failed, ok, skipped } from "./doctor-finding.ts"
+import { folderFindings } from "./doctor-folder.ts"
 import { targetFindings } from "./doctor-targets.ts"
 
-interface Finding {
-  readonly check: string
-  readonly result: "ok" | "warning" | "failed" | "skipped"
-  readonly note: string
-}
-
 type Settings = WeirConfig["Service"]
-
-const ok = (check: string, note = ""): Finding => ({ check, result: "ok", note })
-const failed = (check: string, note: string): Finding => ({ check, result: "failed", note })
-const skipped = (check: string, note: string): Finding => ({ check, result: "skipped", note })
 
 export const doctor = Command.make(
   "doctor",
@@ -63,7 +54,12 @@ export const doctor = Command.make(
       findings.push(failed("variables", explainError(config.failure) ?? String(config.failure)))
     } else {
       const settings = config.success
-      findings.push(ok("variables"), yield* checkCatalogue(settings), checkFolder(settings), ...checkKeys(settings))
+      findings.push(
+        ok("variables"),
+        yield* checkCatalogue(settings),
+        ...folderFindings(settings),
+        ...checkKeys(settings),
+      )
       findings.push(...checkCertificate(settings, yield* Clock.currentTimeMillis))
       findings.push(yield* checkPort(settings, url), yield* checkDatabase(settings), yield* checkRedis(settings))
     }
@@ -119,20 +115,6 @@ const readStored = (settings: Settings, refs: ReadonlyArray<string>) =>
       ),
     ),
   )
-
-/** The nearest existing directory must be writable. */
-const checkFolder = ({ dataDir }: Settings): Finding => {
-  const check = "data folder"
-  if (dataDir === ":memory:") return skipped(check, "in memory")
-  let folder = resolve(dataDir)
-  while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder)
-  try {
-    accessSync(folder, constants.W_OK)
-    return ok(check, resolve(dataDir))
-  } catch {
-    return failed(check, `${folder} cannot be written; set SVC_DATA_DIR to a folder that this user may write`)
-  }
-}
 
 const checkKeys = (config: Settings): ReadonlyArray<Finding> => {
   const lacking = lackingOf(config)

@@ -5,6 +5,9 @@ import { join } from "node:path"
 import { makeDirectory } from "../../files/directory.ts"
 import { type FileLock, tryFileLock } from "../../files/file-lock.ts"
 
+/** The folder of the journals of a data directory. */
+export const journalIn = (dataDir: string): string => join(dataDir, "journal")
+
 export const lockPath = (journal: string): string => `${journal}.lock`
 
 export class JournalFile {
