@@ -597,7 +597,7 @@ export const isDevelopment = ({ env }: Pick<WeirConfig["Service"], "env">): bool
 export const lackingOf = (config: WeirConfig["Service"]): ReadonlyArray<string> => {
   const { adminKeySha256, masterKey, databaseUrl, dataDir, replyAfter, env } = config
   if (replyAfter === "journaled" && dataDir === ":memory:") {
-    return ["SVC_REPLY_AFTER=journaled needs SVC_DATA_DIR, a folder that outlives the process"]
+    return ["SVC_REPLY_AFTER=journaled needs a folder in SVC_DATA_DIR that outlives the process; :memory: does not"]
   }
   if (isDevelopment(config)) return []
   const needed: ReadonlyArray<readonly [unknown, string]> = [

@@ -30,6 +30,9 @@ const { values, positionals } = parseArgs({
     peers: { type: "boolean", default: false },
   },
 })
+for (const name of ["rounds", "scale", "streams"] as const) {
+  if (!(Number(values[name]) > 0)) throw new Error(`--${name} ${values[name]} is not a number above zero`)
+}
 const effort = { rounds: Number(values.rounds), scale: Number(values.scale), streams: Number(values.streams) }
 const chosen = Object.entries(scenarios).filter(([name]) => positionals.length === 0 || positionals.includes(name))
 if (chosen.length === 0) throw new Error(`There are these scenarios: ${Object.keys(scenarios).join(", ")}`)
@@ -60,7 +63,8 @@ if (values.vs !== undefined) {
   const subjects = await startSubjects()
   try {
     const gateways = await comparePeers(subjects, effort)
-    const command = `scripts/with-stores npm run bench -- ${process.argv.slice(2).join(" ")}`
+    const sources = ["BENCH_AISIX", "BENCH_GOMODEL"].filter((name) => process.env[name] !== undefined)
+    const command = `${sources.map((name) => `${name}=FOLDER `).join("")}scripts/with-stores npm run bench -- ${process.argv.slice(2).join(" ")}`
     const run: PeerRun = { date: new Date().toISOString().slice(0, 10), machine, command, gateways }
     if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(run, undefined, 2)}\n`)
   } finally {

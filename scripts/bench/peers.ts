@@ -104,18 +104,21 @@ const measure = async (
   const alone = async () =>
     percentile((await drive(subject.exchange("short"), { requests: 400 * scale, inFlight: 1 })).wholeMs, 0.5)
   const failures = new Set<string>()
-  const ifItWorks = <A>(figure: Promise<A>): Promise<A | undefined> =>
+  const ifItWorks = <A>(what: string, figure: Promise<A>): Promise<A | undefined> =>
     figure.catch((error: unknown) => {
-      failures.add(String(error).replace(/^Error: |http:\/\/[^/]*/g, ""))
+      failures.add(`${what}: ${String(error).replace(/^Error: |http:\/\/[^/]*/g, "")}`)
       return undefined
     })
   return {
-    json: await ifItWorks(cost(subject.exchange("short"), 2000 * scale, 32)),
-    stream: await ifItWorks(cost(subject.exchange("frames-200"), 100 * scale, 16)),
-    long: await ifItWorks(cost(subject.exchange("frames-2200"), 30 * scale, 16)),
-    request: await ifItWorks(cost({ ...subject.exchange("short"), body: JSON.stringify(longRequest) }, 200 * scale, 8)),
-    aloneMs: await ifItWorks(alone()),
-    firstMs: await ifItWorks(added()),
+    json: await ifItWorks("exchanges", cost(subject.exchange("short"), 2000 * scale, 32)),
+    stream: await ifItWorks("streams", cost(subject.exchange("frames-200"), 100 * scale, 16)),
+    long: await ifItWorks("streams", cost(subject.exchange("frames-2200"), 30 * scale, 16)),
+    request: await ifItWorks(
+      "long requests",
+      cost({ ...subject.exchange("short"), body: JSON.stringify(longRequest) }, 200 * scale, 8),
+    ),
+    aloneMs: await ifItWorks("exchanges", alone()),
+    firstMs: await ifItWorks("streams", added()),
     residentMib: treeOf(subject.pid).reduce((sum, pid) => sum + residentBytes(pid), 0) / 2 ** 20,
     failures: [...failures],
   }

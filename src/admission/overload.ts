@@ -82,14 +82,14 @@ export class Overload extends Context.Service<
         Effect.sync(() => setInterval(sample, sampleEveryMs).unref()),
         (timer) => Effect.sync(() => clearInterval(timer)),
       )
-      const refuse = (cause: "busy" | "open" | "memory") => {
+      const refuse = (cause: "busy" | "open" | "memory" | "organisation") => {
         recordShed(services, cause)
         return Effect.fail(overloaded())
       }
       return Overload.of({
         maxConnections: capacity.connections,
         enter: (org) => new Entered(waiting, org),
-        checkOwn: (org) => Effect.suspend(() => (waiting.hasRoom(org) ? Effect.void : refuse("busy"))),
+        checkOwn: (org) => Effect.suspend(() => (waiting.hasRoom(org) ? Effect.void : refuse("organisation"))),
         check: (open) => {
           if (open >= maxOpenExchanges) return refuse("open")
           if (isShort) return refuse("memory")

@@ -34,7 +34,7 @@ export const explainError = (error: unknown): string | undefined => {
   return explainFolder(error)
 }
 
-const folderRemedy = "set SVC_DATA_DIR to a directory that this user can write to"
+const folderRemedy = "make room there, or set SVC_DATA_DIR to a directory that this user can write to"
 const folderCodes = new Set(["EACCES", "EROFS", "ENOTDIR", "ENOSPC", "EPERM", "EEXIST"])
 
 const explainFolder = (error: unknown): string | undefined => {

@@ -18,6 +18,7 @@ import { makeFollowing } from "./following.ts"
 import { journalIn } from "./journal/file.ts"
 import { openJournal, usualRoom } from "./journal/journal.ts"
 import { Ledger } from "./ledger.ts"
+import type { RequestState } from "./ledger-store.ts"
 import type { HoldFacts, Settlement } from "./settlement.ts"
 
 export type SettleResult =
@@ -44,6 +45,8 @@ export class Settler extends Context.Service<
     readonly release: (hold: HoldFacts) => Effect.Effect<void>
     /** Settlements in the journal that the ledger did not take yet. */
     readonly deferred: () => ReadonlyArray<Settlement>
+    /** The state of a caller's request id, if this node's journal has its settlement. */
+    readonly inJournal: (orgId: string, keyId: string, requestId: string) => RequestState | undefined
   }
 >()("weir/money/Settler") {
   static readonly layer = Layer.effect(
@@ -134,6 +137,12 @@ export class Settler extends Context.Service<
 
       return Settler.of({
         deferred,
+        inJournal: (orgId, keyId, requestId) => {
+          const found = journal
+            .pending()
+            .find(({ hold }) => hold.requestId === requestId && hold.keyId === keyId && hold.orgId === orgId)
+          return found && billedBy(found)
+        },
         settle: (settlement, options = {}) =>
           Effect.suspend(() =>
             isAhead && journal.size() < mostAhead && mayFollow(settlement)
@@ -154,6 +163,13 @@ export class Settler extends Context.Service<
 }
 
 const nobody = (): void => undefined
+
+/** Undefined if the balance of its reply is not known before it is in the books. */
+const billedBy = ({ hold: { ref }, reply }: Settlement): RequestState | undefined => {
+  if (reply === undefined) return { _tag: "Billed", ref, reply: undefined }
+  const { sealed, told } = reply
+  return told === undefined ? undefined : { _tag: "Billed", ref, reply: { sealed, balance: told } }
+}
 
 /** Settlements that may be in the journal before the ledger has them; the next ones go to the ledger first. */
 const mostAhead = 1024

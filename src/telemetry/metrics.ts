@@ -98,7 +98,7 @@ const gateFailures = counter(
 
 const sheds = counter(
   "weir_shed_total",
-  "Calls refused because of overload, by cause: busy, too many open, memory, or no file or port for the vendor",
+  "Calls refused because of overload, by cause: busy (the event loop is late, or most organisations' holds wait), long waits of their own organisation, too many open, memory, or no file or port for the vendor",
 )
 const newFields = counter(
   "weir_new_fields_total",
@@ -432,9 +432,11 @@ export const recordCapacity = (services: Services, exchanges: number): void =>
 export const recordGateFailure = (services: Services, mode: string): void =>
   gateFailures({ mode }).updateUnsafe(1, services)
 
+/** `organisation`: calls of its own organisation wait for too long. */
+type Shed = "busy" | "organisation" | "open" | "memory" | "files"
+
 /** Counts a call that was refused because of overload. */
-export const recordShed = (services: Services, cause: "busy" | "open" | "memory" | "files"): void =>
-  sheds({ cause }).updateUnsafe(1, services)
+export const recordShed = (services: Services, cause: Shed): void => sheds({ cause }).updateUnsafe(1, services)
 
 /** Names of new fields that have been counted: callers choose them, and each is a series. */
 const chartedFields = new Set<string>()

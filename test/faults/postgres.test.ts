@@ -169,6 +169,10 @@ describe.skipIf(!hasServers())("PostgreSQL in trouble", async () => {
       expect(cost).toBe("0.000045")
       const requestId = response.headers.get("x-svc-request-id")
       gateway().vendor.script(answer)
+      // The journal knows it.
+      const meanwhile = await gateway().exchange(withId)
+      if (stream) expect(await errorOf(meanwhile)).toMatchObject({ detail: { replayable: false } })
+      else expect([meanwhile.status, await meanwhile.text()]).toEqual([200, await told.clone().text()])
       await server?.start()
       await eventually(async () => (await lastUsage(gateway()).catch(() => undefined))?.ref === requestId, 15_000)
       // A server that has just restarted may miss the deadline of a second; that is retryable.

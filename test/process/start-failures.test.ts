@@ -40,7 +40,7 @@ describe("weir serve", () => {
     [
       "a journal without a folder",
       { SVC_REPLY_AFTER: "journaled", SVC_DATA_DIR: ":memory:" },
-      /^SVC_REPLY_AFTER=journaled needs SVC_DATA_DIR, a folder that outlives the process/m,
+      /^SVC_REPLY_AFTER=journaled needs a folder in SVC_DATA_DIR that outlives the process; :memory: does not/m,
     ],
     ["an address that is not ours", { SVC_HOST: "192.0.2.1" }, /^Weir cannot listen: .*SVC_HOST/m],
   ])(

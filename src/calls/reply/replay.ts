@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { type Gate, notReplayable, payloadConflict, type Registration } from "../../admission/gate.ts"
 import type { Ledger } from "../../money/ledger.ts"
+import type { Settler } from "../../money/settler.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import type { Sealer } from "../../store/seal.ts"
 import type { StoreUnavailable } from "../../store/unavailable.ts"
@@ -15,6 +16,7 @@ export interface RegisteredCall extends Registration {
 
 interface ReplayServices {
   readonly ledger: Ledger["Service"]
+  readonly settler: Settler["Service"]
   readonly gate: Gate["Service"]
   readonly sealer: Sealer
 }
@@ -25,7 +27,7 @@ type Replayed<A> = Effect.Effect<A, ServiceError<"idempotency_conflict"> | Store
 export const replay = (services: ReplayServices, registration: RegisteredCall): Replayed<WholeReply<never>> =>
   Effect.map(
     replyOf(services, registration),
-    // The settlement waits in a journal.
+    // The settlement waits in the journal of another node.
     (reply) => reply ?? inProgressReply(registration.requestId),
   )
 
@@ -41,10 +43,10 @@ export const replayForgotten = (
   )
 
 const replyOf = Effect.fnUntraced(function* (
-  { ledger, sealer }: ReplayServices,
+  { ledger, settler, sealer }: ReplayServices,
   { owner, keyId, requestId, payloadHash }: RegisteredCall,
 ) {
-  const state = yield* ledger.requestState(owner, keyId, requestId)
+  const state = settler.inJournal(owner, keyId, requestId) ?? (yield* ledger.requestState(owner, keyId, requestId))
   if (state._tag === "New") return undefined
   if (state._tag === "Running") return yield* heldByAnother()
   const { ref, reply } = state

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto"
 import fs, { closeSync, fsyncSync, ftruncateSync, openSync, rmSync, writeSync } from "node:fs"
 import { join } from "node:path"
-import { makeDirectory } from "../../files/directory.ts"
+import { DirectoryUnusable, makeDirectory } from "../../files/directory.ts"
 import { type FileLock, tryFileLock } from "../../files/file-lock.ts"
 
 /** The folder of the journals of a data directory. */
@@ -22,23 +22,37 @@ export class JournalFile {
   pending = 0
   #isClearing = false
 
-  /**
-   * Creates a file, and locks it.
-   * @param room the bytes that are written before it has a line
-   */
-  constructor(folder: string, room: number) {
-    makeDirectory(folder)
-    this.path = join(folder, `${randomUUID()}.journal`)
-    const lock = tryFileLock(lockPath(this.path))
-    if (lock === undefined) throw new Error(`${this.path} is locked by another process`)
+  private constructor(path: string, room: number, lock: FileLock, fd: number) {
+    this.path = path
     this.#lock = lock
     this.#room = room
-    this.#fd = openSync(this.path, "w", 0o600)
-    if (room > 0) {
-      writeSync(this.#fd, Buffer.alloc(room))
-      fsyncSync(this.#fd)
+    this.#fd = fd
+  }
+
+  /**
+   * Creates a file, and locks it. Throws {@link DirectoryUnusable}, and leaves nothing then.
+   * @param room the bytes that are written before it has a line
+   */
+  static create(folder: string, room: number): JournalFile {
+    makeDirectory(folder)
+    const path = join(folder, `${randomUUID()}.journal`)
+    let lock: FileLock | undefined
+    let fd: number | undefined
+    try {
+      lock = tryFileLock(lockPath(path))
+      if (lock === undefined) throw new Error(`${path} is locked by another process`)
+      fd = openSync(path, "w", 0o600)
+      if (writeSync(fd, Buffer.alloc(room)) < room) throw new Error(`there is no room for ${room / 2 ** 20} MiB`)
+      fsyncSync(fd)
+      syncFolder(folder)
+      return new JournalFile(path, room, lock, fd)
+    } catch (cause) {
+      if (fd !== undefined) closeSync(fd)
+      lock?.release()
+      for (const each of [path, lockPath(path)]) rmSync(each, { force: true })
+      const reason = cause instanceof Error ? cause.message : String(cause)
+      throw new DirectoryUnusable({ message: `The journal in ${folder} cannot be written: ${reason}` })
     }
-    syncFolder(folder)
   }
 
   /** Whether it has no line, and is not being cleared. */

@@ -5,6 +5,7 @@
 import { existsSync, readdirSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { Array as Arr, Effect, type Scope } from "effect"
+import { DirectoryUnusable } from "../../files/directory.ts"
 import { tryFileLock } from "../../files/file-lock.ts"
 import type { Settlement } from "../settlement.ts"
 import { lineOf } from "./entry.ts"
@@ -50,7 +51,7 @@ export const openJournal = (folder: string, room = 0): Effect.Effect<Journal, ne
   Effect.gen(function* () {
     const pending = new Map<string, Pending>()
     const newFile = Effect.acquireRelease(
-      Effect.sync(() => new JournalFile(folder, room)),
+      Effect.sync(() => JournalFile.create(folder, room)),
       (file) =>
         Effect.promise(async () => {
           await writing
@@ -187,8 +188,16 @@ const takeOver = (
         if (lock === undefined || !existsSync(path)) return 0
         const { settlements, torn } = readJournal(path)
         const isOnDisk = settlements.length === 0 || (yield* write(settlements))
-        if (!isOnDisk) return yield* Effect.die(new Error(`The settlements in ${path} cannot be taken over`))
+        if (!isOnDisk) {
+          const message = `The settlements in ${path} cannot be taken over: the disk is full, or cannot be written`
+          return yield* Effect.die(new DirectoryUnusable({ message }))
+        }
         rmSync(path)
+        if (settlements.length > 0) {
+          yield* Effect.logWarning("Settlements of a process that has ended are in the journal of this one", {
+            settlements: settlements.length,
+          })
+        }
         return torn
       }),
     (lock) =>

@@ -1,9 +1,10 @@
 /** A journal whose files have their room before the first line: written over, cleared, and read after a kill at any byte. */
+import { spawnSync } from "node:child_process"
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Cause, Effect, Exit } from "effect"
 import { openJournal } from "../../../src/money/journal/journal.ts"
 import { readJournal } from "../../../src/money/journal/read-journal.ts"
 import type { Settlement } from "../../../src/money/settlement.ts"
@@ -145,6 +146,21 @@ describe("a journal with room", () => {
       // A file with something left would stay.
       expect(journalsIn(folder)).toEqual([])
     }),
+  )
+
+  it.live("that has no room is refused in a sentence, and leaves nothing", ({ skip }) =>
+    Effect.gen(function* () {
+      const folder = newFolder()
+      // Only root mounts a disk of its own.
+      skip(spawnSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", folder]).status !== 0)
+      yield* Effect.addFinalizer(() => Effect.sync(() => spawnSync("umount", [folder])))
+      const refused = yield* Effect.exit(Effect.scoped(openJournal(folder, 2 ** 20)))
+      expect(Exit.isFailure(refused) && Cause.squash(refused.cause)).toMatchObject({
+        _tag: "DirectoryUnusable",
+        message: `The journal in ${folder} cannot be written: there is no room for 1 MiB`,
+      })
+      expect(readdirSync(folder)).toEqual([])
+    }).pipe(Effect.scoped),
   )
 
   it.live("is taken over by the next process, and its files are removed", () =>
