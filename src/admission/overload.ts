@@ -12,8 +12,11 @@ import { recordCapacity, recordShed } from "../telemetry/metrics.ts"
 import { capacityOf, readMachine } from "./capacity.ts"
 import { WaitingCalls } from "./waiting-calls.ts"
 
-/** An exchange that waits for its hold. The wait ends with the first of the two calls. */
+/** An exchange that waits for its hold. The wait ends with the first call of `held` or `over`. */
 export interface Waiting {
+  /** It waits for something else, such as an engine of a policy, until `resume`. */
+  readonly pause: () => void
+  readonly resume: () => void
   /** The hold is made: the exchange calls its vendor. */
   readonly held: () => void
   /** The exchange ended, with or without a hold. */
@@ -88,7 +91,7 @@ export class Overload extends Context.Service<
       }
       return Overload.of({
         maxConnections: capacity.connections,
-        enter: (org) => new Entered(waiting, org),
+        enter: (org) => new Entered(waiting, org, shedWaitMs),
         checkOwn: (org) => Effect.suspend(() => (waiting.hasRoom(org) ? Effect.void : refuse("organisation"))),
         check: (open) => {
           if (open >= maxOpenExchanges) return refuse("open")
@@ -102,27 +105,45 @@ export class Overload extends Context.Service<
 }
 
 class Entered implements Waiting {
-  readonly #enteredAt = performance.now()
+  readonly #calls: WaitingCalls
   readonly #org: string
-  #calls: WaitingCalls | undefined
+  readonly #longMs: number
+  #sinceMs = performance.now()
+  #state: "waiting" | "paused" | "ended" = "waiting"
 
-  constructor(calls: WaitingCalls, org: string) {
+  constructor(calls: WaitingCalls, org: string, longMs: number) {
     this.#calls = calls
     this.#org = org
+    this.#longMs = longMs
     calls.enter(org)
   }
 
+  pause(): void {
+    if (this.#state !== "waiting") return
+    this.#state = "paused"
+    this.#calls.leave(this.#org)
+  }
+
+  resume(): void {
+    if (this.#state !== "paused") return
+    this.#state = "waiting"
+    this.#sinceMs = performance.now()
+    this.#calls.enter(this.#org)
+  }
+
   held(): void {
-    this.#leave(true)
+    if (this.#state === "waiting") this.#calls.held(this.#org, performance.now() - this.#sinceMs)
+    this.#state = "ended"
   }
 
   over(): void {
-    this.#leave(false)
-  }
-
-  #leave(isHeld: boolean): void {
-    this.#calls?.leave(this.#org, performance.now() - this.#enteredAt, isHeld)
-    this.#calls = undefined
+    const waitedMs = performance.now() - this.#sinceMs
+    if (this.#state === "waiting") {
+      // A call that is refused at once has not waited.
+      if (waitedMs > this.#longMs) this.#calls.failed(this.#org, waitedMs)
+      else this.#calls.leave(this.#org)
+    }
+    this.#state = "ended"
   }
 }
 

@@ -48,16 +48,29 @@ export class WaitingCalls {
     if (this.count > this.#peak) this.#peak = this.count
   }
 
-  /** @param isHeld whether it got its hold; waits that end without one say nothing about other organisations */
-  leave(org: string, waitedMs: number, isHeld: boolean): void {
+  /** A call got its hold. */
+  held(org: string, waitedMs: number): void {
+    this.#seen++
+    if (waitedMs < this.#leastMs) this.#leastMs = waitedMs
+    this.#end(org, waitedMs)
+  }
+
+  /** A call got no hold, after a long wait: it says nothing about other organisations. */
+  failed(org: string, waitedMs: number): void {
+    this.#end(org, waitedMs)
+  }
+
+  /** A call waits for something else, or was refused: that says nothing about waits for holds. */
+  leave(org: string): void {
     this.count--
-    if (isHeld) {
-      this.#seen++
-      if (waitedMs < this.#leastMs) this.#leastMs = waitedMs
-    }
+    const lane = this.#lanes.get(org)
+    if (lane !== undefined) lane.waiting--
+  }
+
+  #end(org: string, waitedMs: number): void {
+    this.leave(org)
     const lane = this.#lanes.get(org)
     if (lane === undefined) return
-    lane.waiting--
     lane.seen++
     lane.sumMs += waitedMs
   }

@@ -41,7 +41,10 @@ export const hold = Effect.fnUntraced(function* <Request extends CallRequest, Bo
   const catalogue = services.catalogue.current()
   const task = yield* Effect.fromResult(kind.plan({ services, requestId, request, caller, catalogue, nowMs, reply }))
   reply.marked = task.marked
+  // The time of an engine is no wait for the gateway's own stores.
+  admitted.waiting.pause()
   const { denial, hits, refusal } = yield* reviewInbound(admitted, kind, request)
+  admitted.waiting.resume()
   admitted.hits.push(...hits)
   if (refusal !== undefined) return yield* refusal
   if (denial !== undefined) {

@@ -208,7 +208,8 @@ const makeOne = Effect.fnUntraced(function* (store: LedgerStore["Service"]) {
   const begin = (request: HoldRequest, { needs }: Wanted, node: Node): Hold => {
     const { ref, orgId, currency, keyId, requestId, amount, day } = request
     open.begin(ref, node, needs)
-    const balance = node.allotments.find(orgId, currency)?.balance ?? 0n
+    const money = node.allotments.find(orgId, currency)
+    const balance = money === undefined ? 0n : money.balance - money.unbooked
     const facts = { ref, orgId, currency, keyId, requestId, day, node: node.id, amount, balance }
     const budgets = countersOf(request)
     return budgets === undefined ? facts : { ...facts, budgets }

@@ -7,7 +7,7 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Array as Arr, Context, Effect, Layer, Schedule, type Scope } from "effect"
+import { Array as Arr, Clock, Context, Effect, Layer, Schedule, type Scope } from "effect"
 import { runEvery } from "../background.ts"
 import { WeirConfig } from "../config.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
@@ -52,11 +52,12 @@ export class Settler extends Context.Service<
   static readonly layer = Layer.effect(
     Settler,
     Effect.gen(function* () {
-      const { dataDir, settlePatienceMs, replyAfter } = yield* WeirConfig
+      const { dataDir, settlePatienceMs, replyAfter, retentionDays } = yield* WeirConfig
       const isAhead = replyAfter === "journaled"
       const services = yield* Effect.context<never>()
       const ledger = yield* Ledger
-      const journal = yield* openJournal(yield* journalFolder(dataDir), isAhead ? usualRoom : 0)
+      const oldestMs = (yield* Clock.currentTimeMillis) - retentionDays * 86_400_000
+      const journal = yield* openJournal(yield* journalFolder(dataDir), isAhead ? usualRoom : 0, oldestMs)
 
       const patience = Schedule.exponential("50 millis").pipe(Schedule.upTo({ duration: `${settlePatienceMs} millis` }))
       const patiently = <A>(effect: Effect.Effect<A, StoreUnavailable>) =>
@@ -100,7 +101,9 @@ export class Settler extends Context.Service<
           return Effect.flatMap(journal.append(told), (isOnDisk) => {
             if (!isOnDisk) {
               following.end(hold.ref)
-              return settleFirst(told, options)
+              // Its reply is kept with this balance.
+              const settled = settleFirst(told, options)
+              return Effect.map(settled, (result) => (result._tag === "Settled" ? { ...result, balance } : result))
             }
             following.follow(told, options.booked ?? nobody)
             return Effect.succeed<SettleResult>({ _tag: "Settled", balance })
@@ -112,7 +115,8 @@ export class Settler extends Context.Service<
       /** The number of settlements that were tried in vain since one has landed: the next ones are tried first. */
       let inVain = 0
       const replay = Effect.gen(function* () {
-        yield* journal.write
+        // A disk that hangs holds nothing up.
+        yield* Effect.timeoutOption(journal.write, "1 second")
         const waiting = deferred()
         recordJournal(services, following.size(), waiting.length)
         const first = waiting.length === 0 ? 0 : inVain % waiting.length

@@ -58,7 +58,7 @@ const noOverload = Layer.succeed(
   Overload,
   Overload.of({
     check: () => Effect.void,
-    enter: () => ({ held: () => {}, over: () => {} }),
+    enter: () => ({ pause: () => {}, resume: () => {}, held: () => {}, over: () => {} }),
     checkOwn: () => Effect.void,
     maxConnections: undefined,
   }),

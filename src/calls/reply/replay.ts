@@ -26,8 +26,8 @@ type Replayed<A> = Effect.Effect<A, ServiceError<"idempotency_conflict"> | Store
 /** The reply to an id that the registry has as completed. */
 export const replay = (services: ReplayServices, registration: RegisteredCall): Replayed<WholeReply<never>> =>
   Effect.map(
-    replyOf(services, registration),
     // The settlement waits in the journal of another node.
+    replyOf(services, registration, Effect.undefined),
     (reply) => reply ?? inProgressReply(registration.requestId),
   )
 
@@ -36,7 +36,7 @@ export const replayForgotten = (
   services: ReplayServices,
   registration: RegisteredCall,
 ): Replayed<WholeReply<never> | undefined> =>
-  Effect.tap(replyOf(services, registration), (reply) =>
+  Effect.tap(replyOf(services, registration, heldByAnother), (reply) =>
     reply === undefined
       ? Effect.void
       : Effect.ignore(services.gate.complete(registration, registration.payloadHash, true)),
@@ -45,10 +45,11 @@ export const replayForgotten = (
 const replyOf = Effect.fnUntraced(function* (
   { ledger, settler, sealer }: ReplayServices,
   { owner, keyId, requestId, payloadHash }: RegisteredCall,
+  isRunning: Effect.Effect<undefined, ServiceError<"idempotency_conflict">>,
 ) {
   const state = settler.inJournal(owner, keyId, requestId) ?? (yield* ledger.requestState(owner, keyId, requestId))
   if (state._tag === "New") return undefined
-  if (state._tag === "Running") return yield* heldByAnother()
+  if (state._tag === "Running") return yield* isRunning
   const { ref, reply } = state
   const kept = reply && openReply(sealer, { owner, ref }, reply.sealed)
   if (reply === undefined || kept === undefined) return yield* notReplayable()
@@ -56,5 +57,6 @@ const replyOf = Effect.fnUntraced(function* (
   return replayedReply(kept.reply, reply.balance)
 })
 
-const heldByAnother = () =>
-  serviceError("idempotency_conflict", "This requestId is held by another call", { retryAfterMs })
+const heldByAnother = Effect.fail(
+  serviceError("idempotency_conflict", "This requestId is held by another call", { retryAfterMs }),
+)

@@ -18,9 +18,13 @@ export class JournalFile {
   readonly #lock: FileLock
   /** The bytes that lines take. */
   used = 0
+  /** Lines that were written since it was empty. */
+  lines = 0
   /** Lines whose settlement is not in the books. */
   pending = 0
-  #isClearing = false
+  /** The bytes that may not be zero. */
+  #touched = 0
+  #clearing: Promise<void> | undefined
 
   private constructor(path: string, room: number, lock: FileLock, fd: number) {
     this.path = path
@@ -57,7 +61,7 @@ export class JournalFile {
 
   /** Whether it has no line, and is not being cleared. */
   get isEmpty(): boolean {
-    return this.used === 0 && !this.#isClearing
+    return this.used === 0 && this.#clearing === undefined
   }
 
   /** Whether its lines take all of its room. */
@@ -67,42 +71,49 @@ export class JournalFile {
 
   /** Whether none of its lines is needed any more. */
   get isDone(): boolean {
-    return this.used > 0 && this.pending === 0 && !this.#isClearing
+    return this.used > 0 && this.pending === 0 && this.#clearing === undefined
   }
 
   /** Writes lines and syncs them; after a failure the next ones take their place. One write at a time. */
-  async write(text: string): Promise<void> {
-    const bytes = Buffer.from(text)
+  async write(text: string, lines: number): Promise<void> {
+    const length = Buffer.byteLength(text)
+    // Nothing is left of what a failed write has written.
+    const bytes = Buffer.alloc(Math.max(length, this.#touched - this.used))
+    bytes.write(text)
+    const end = this.used + bytes.length
+    this.#touched = Math.max(this.#touched, end)
     try {
       await writeWhole(this.#fd, bytes, this.used)
-      this.used += bytes.length
+      this.used += length
+      this.lines += lines
+      this.#touched = this.used
     } catch (cause) {
-      // A part of a line would damage the next one.
       ftruncateSync(this.#fd, Math.max(this.used, this.#room))
+      this.#touched = Math.min(this.#touched, Math.max(this.used, this.#room))
       throw cause
     }
   }
 
   /** Removes the lines, whose settlements are in the books. */
-  async clear(): Promise<void> {
-    const { used } = this
-    if (this.#room === 0) {
-      this.used = 0
-      ftruncateSync(this.#fd, 0)
-      return
-    }
-    this.#isClearing = true
-    try {
-      await writeWhole(this.#fd, Buffer.alloc(Math.min(used, this.#room)), 0)
-      if (used > this.#room) ftruncateSync(this.#fd, this.#room)
-      this.used = 0
-    } finally {
-      this.#isClearing = false
-    }
+  clear(): Promise<void> {
+    this.#clearing ??= this.#clear().finally(() => {
+      this.#clearing = undefined
+    })
+    return this.#clearing
+  }
+
+  async #clear(): Promise<void> {
+    if (this.#room > 0) await writeWhole(this.#fd, Buffer.alloc(Math.min(this.#touched, this.#room)), 0)
+    ftruncateSync(this.#fd, this.#room)
+    this.used = 0
+    this.lines = 0
+    this.#touched = 0
   }
 
   /** Ends its lock. A file whose settlements are all in the books is removed. */
-  close(): void {
+  async close(): Promise<void> {
+    // Its zeros would go to the next file with this descriptor. A clearing that fails was reported.
+    await this.#clearing?.catch(() => undefined)
     const isDone = this.pending === 0
     closeSync(this.#fd)
     if (isDone) rmSync(this.path)

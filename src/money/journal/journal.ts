@@ -2,7 +2,7 @@
  * The settlement journal: settlements on this node's disk that are not in the books yet. All that come during a write share
  * the next one and its sync. A torn last line is detected, and the lines before it are kept.
  */
-import { existsSync, readdirSync, rmSync } from "node:fs"
+import { existsSync, readdirSync, renameSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { Array as Arr, Effect, type Scope } from "effect"
 import { DirectoryUnusable } from "../../files/directory.ts"
@@ -18,8 +18,8 @@ export interface Journal {
   /** Their number. */
   readonly size: () => number
   /**
-   * Stores a settlement. When this completes it is on disk. If the disk is full or fails, it is in memory, and the next
-   * {@link write} that succeeds writes it. @returns whether it is on disk
+   * Stores a settlement. When this completes it is on disk. If the disk is full, fails, or takes longer than a second, it is in
+   * memory, and the next {@link write} that succeeds writes it. @returns whether it is on disk
    */
   readonly append: (settlement: Settlement) => Effect.Effect<boolean>
   /** Writes the settlements that are only in memory, and clears files without pending ones. @returns whether none is left */
@@ -30,6 +30,12 @@ export interface Journal {
 
 /** The room of each of the two files of a journal that every settlement goes through: lines of a second or so. */
 export const usualRoom = 4 * 2 ** 20
+
+/** The time that replies, and the end of a process, wait for the disk. */
+const longestWaitMs = 1000
+
+const within = (work: Promise<void>, ms: number): Promise<void> =>
+  Promise.race([work, new Promise<void>((resolve) => void setTimeout(resolve, ms).unref())])
 
 /** Settlements that are written together. */
 const mostTogether = 1024
@@ -46,17 +52,22 @@ interface Pending {
  *
  * With room, there are two files, which are written before the first line, because a sync is slow where a file grows: while
  * one is written, what the other has goes to the books. Without, there is one, which is emptied after the last settlement.
+ *
+ * @param oldestMs older settlements of dead processes are not taken: the books may have had them, and not know it any more
  */
-export const openJournal = (folder: string, room = 0): Effect.Effect<Journal, never, Scope.Scope> =>
+export const openJournal = (folder: string, room = 0, oldestMs = 0): Effect.Effect<Journal, never, Scope.Scope> =>
   Effect.gen(function* () {
     const pending = new Map<string, Pending>()
+    let writing: Promise<void> | undefined
     const newFile = Effect.acquireRelease(
       Effect.sync(() => JournalFile.create(folder, room)),
       (file) =>
-        Effect.promise(async () => {
-          await writing
-          file.close()
-        }),
+        Effect.promise(() =>
+          within(
+            Promise.resolve(writing).then(() => file.close()),
+            longestWaitMs,
+          ),
+        ),
     )
     let current = yield* newFile
     let resting = room === 0 ? undefined : yield* newFile
@@ -66,7 +77,6 @@ export const openJournal = (folder: string, room = 0): Effect.Effect<Journal, ne
     let next: Array<Pending> = []
     /** Called after the next write. */
     let asking: Array<() => void> = []
-    let writing: Promise<void> | undefined
 
     const write = async (file: JournalFile, entries: ReadonlyArray<Pending>): Promise<void> => {
       // After an outage there may be more than fit into one text.
@@ -75,7 +85,7 @@ export const openJournal = (folder: string, room = 0): Effect.Effect<Journal, ne
     const writeSome = async (file: JournalFile, entries: ReadonlyArray<Pending>): Promise<void> => {
       const lines = entries.map(({ settlement }) => lineOf(settlement))
       try {
-        await file.write(lines.join(""))
+        await file.write(lines.join(""), lines.length)
       } catch (cause) {
         next.push(...entries)
         return report(cause)
@@ -84,9 +94,11 @@ export const openJournal = (folder: string, room = 0): Effect.Effect<Journal, ne
         // One that has no line is in memory only: it must not keep the others from the disk.
         if (lines[at] === "") report(new Error("a settlement cannot be encoded, and is in memory only"))
         else {
-          entry.file = file
           // It may be in the books by now.
-          if (isPending(entry)) file.pending++
+          if (!isPending(entry)) continue
+          if (entry.file !== undefined) entry.file.pending--
+          entry.file = file
+          file.pending++
         }
       }
     }
@@ -118,6 +130,10 @@ export const openJournal = (folder: string, room = 0): Effect.Effect<Journal, ne
         .clear()
         .catch((cause: unknown) => runFork(Effect.logError("The settlement journal cannot be cleared", cause)))
     }
+    /** Lets the next write have what is pending in a file. */
+    const moveFrom = (file: JournalFile): void => {
+      for (const entry of pending.values()) if (entry.file === file && !next.includes(entry)) next.push(entry)
+    }
     /** Takes the other file if this one is full, or if nothing in it is pending, and clears the one that is done. */
     const turn = (isQuiet: boolean) => {
       if (resting === undefined) {
@@ -125,6 +141,8 @@ export const openJournal = (folder: string, room = 0): Effect.Effect<Journal, ne
         return
       }
       const isDue = current.isFull || (isQuiet && current.pending === 0 && !current.isEmpty)
+      // A few that do not reach the books must not keep the file of all others.
+      if (isDue && resting.pending > 0 && 2 * resting.pending < resting.lines) moveFrom(resting)
       if (isDue && resting.isEmpty) [current, resting] = [resting, current]
       if (resting.isDone) clear(resting)
     }
@@ -142,7 +160,17 @@ export const openJournal = (folder: string, room = 0): Effect.Effect<Journal, ne
       next.push(entry)
       return entry
     }
-    const append = (settlements: ReadonlyArray<Settlement>): Effect.Effect<boolean> =>
+    /** Nobody waits for a disk that hangs. */
+    const append = (settlement: Settlement): Effect.Effect<boolean> =>
+      Effect.callback((resume) => {
+        const entry = add(settlement)
+        const late = setTimeout(() => resume(Effect.succeed(false)), longestWaitMs)
+        ask(() => {
+          clearTimeout(late)
+          resume(Effect.succeed(entry.file !== undefined))
+        })
+      })
+    const appendAll = (settlements: ReadonlyArray<Settlement>): Effect.Effect<boolean> =>
       Effect.callback((resume) => {
         const entries = settlements.map(add)
         ask(() => resume(Effect.succeed(entries.every(({ file }) => file !== undefined))))
@@ -151,13 +179,13 @@ export const openJournal = (folder: string, room = 0): Effect.Effect<Journal, ne
     for (const name of readdirSync(folder).filter((name) => name.endsWith(".journal"))) {
       const path = join(folder, name)
       if (own.includes(path)) continue
-      const torn = yield* takeOver(path, append)
+      const torn = yield* takeOver(path, oldestMs, appendAll)
       if (torn > 0) yield* Effect.logError("A journal has lines that cannot be read", { path, lines: torn })
     }
     return {
       pending: () => Array.from(pending.values(), ({ settlement }) => settlement),
       size: () => pending.size,
-      append: (settlement) => append([settlement]),
+      append,
       write: Effect.callback((resume) => {
         if (writing === undefined) turn(true)
         if (next.length === 0) resume(Effect.succeed(true))
@@ -178,6 +206,7 @@ export const openJournal = (folder: string, room = 0): Effect.Effect<Journal, ne
  */
 const takeOver = (
   path: string,
+  oldestMs: number,
   write: (settlements: ReadonlyArray<Settlement>) => Effect.Effect<boolean>,
 ): Effect.Effect<number> =>
   Effect.acquireUseRelease(
@@ -186,13 +215,21 @@ const takeOver = (
       Effect.gen(function* () {
         // Another process may have taken it over before the lock was ours.
         if (lock === undefined || !existsSync(path)) return 0
-        const { settlements, torn } = readJournal(path)
+        const { settlements: all, torn } = readJournal(path)
+        const settlements = all.filter(({ atMs }) => atMs >= oldestMs)
         const isOnDisk = settlements.length === 0 || (yield* write(settlements))
         if (!isOnDisk) {
           const message = `The settlements in ${path} cannot be taken over: the disk is full, or cannot be written`
           return yield* Effect.die(new DirectoryUnusable({ message }))
         }
-        rmSync(path)
+        const tooOld = all.length - settlements.length
+        if (tooOld > 0) {
+          renameSync(path, `${path}.old`)
+          yield* Effect.logError("A journal has settlements from before SVC_RETENTION_DAYS, which are not booked", {
+            settlements: tooOld,
+            path: `${path}.old`,
+          })
+        } else rmSync(path)
         if (settlements.length > 0) {
           yield* Effect.logWarning("Settlements of a process that has ended are in the journal of this one", {
             settlements: settlements.length,

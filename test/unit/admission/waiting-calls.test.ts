@@ -8,7 +8,10 @@ const next = (most: number, averageMs: number, peak: number) => nextMaxWaiting(m
 /** Calls that wait at the same time, and get their holds. */
 const wait = (calls: WaitingCalls, org: string, count: number, ms: number, isHeld = true) => {
   for (let at = 0; at < count; at++) calls.enter(org)
-  for (let at = 0; at < count; at++) calls.leave(org, ms, isHeld)
+  for (let at = 0; at < count; at++) {
+    if (isHeld) calls.held(org, ms)
+    else calls.failed(org, ms)
+  }
 }
 
 describe("calls that wait", () => {
@@ -22,7 +25,7 @@ describe("calls that wait", () => {
     for (let at = 0; at < 17; at++) calls.enter("slow")
     for (let at = 0; at < 500; at++) calls.enter("other")
     expect([calls.hasRoom("slow"), calls.hasRoom("other"), calls.hasRoom("third")]).toEqual([false, true, true])
-    calls.leave("slow", 700, true)
+    calls.held("slow", 700)
     expect(calls.hasRoom("slow")).toBe(true)
   })
 
@@ -34,6 +37,21 @@ describe("calls that wait", () => {
     }
     for (let at = 0; at < 17; at++) calls.enter("locked")
     expect(calls.hasRoom("locked")).toBe(false)
+  })
+
+  it("that were refused, or wait for something else, count for nobody", () => {
+    const calls = new WaitingCalls()
+    for (let window = 0; window < 30; window++) {
+      wait(calls, "locked", 20, 2000, false)
+      for (let at = 0; at < 500; at++) {
+        calls.enter("locked")
+        calls.leave("locked")
+      }
+      expect(calls.turn(next)).toMatchObject({ seen: 0, orgs: 1 })
+    }
+    for (let at = 0; at < 17; at++) calls.enter("locked")
+    expect(calls.hasRoom("locked")).toBe(false)
+    expect(calls.count).toBe(17)
   })
 
   it("wait for something common if more than three quarters of the organisations do", () => {

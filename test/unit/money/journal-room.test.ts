@@ -56,6 +56,39 @@ describe("a journal with room", () => {
     }).pipe(Effect.scoped),
   )
 
+  it.live("stays as small while one settlement does not reach the ledger", () =>
+    Effect.gen(function* () {
+      const folder = newFolder()
+      const journal = yield* openJournal(folder, room)
+      yield* journal.append(settlement("stuck"))
+      for (let round = 0; round < 100; round++) {
+        const refs = Array.from({ length: 50 }, (_, at) => `r${round}-${at}`)
+        yield* Effect.forEach(refs, (ref) => journal.append(settlement(ref)), { concurrency: "unbounded" })
+        for (const ref of refs) yield* journal.settled(ref)
+        for (const path of journalsIn(folder)) expect(statSync(path).size).toBeLessThan(4 * room)
+      }
+      expect(refsIn(folder)).toContain("stuck")
+      yield* journal.settled("stuck")
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("leaves settlements alone that are older than the ledger's memory, and keeps their file", () =>
+    Effect.gen(function* () {
+      const folder = newFolder()
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { append } = yield* openJournal(folder, room)
+          yield* append({ ...settlement("old"), atMs: 1_700_000_000_000 })
+          yield* append(settlement("new"))
+        }),
+      )
+      const journal = yield* openJournal(folder, 0, 1_750_000_000_000)
+      expect(journal.pending().map(({ hold }) => hold.ref)).toEqual(["new"])
+      expect(readdirSync(folder).filter((name) => name.endsWith(".old"))).toHaveLength(1)
+      yield* journal.settled("new")
+    }).pipe(Effect.scoped),
+  )
+
   it.live("has no line soon after the last settlement is in the ledger", () =>
     Effect.gen(function* () {
       const folder = newFolder()

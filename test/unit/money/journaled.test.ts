@@ -1,5 +1,6 @@
 /** Replies after the journal: they say the balance that is booked later, and nothing is lent twice meanwhile. */
-import { mkdtempSync, readdirSync, rmSync } from "node:fs"
+import fs, { mkdtempSync, readdirSync, rmSync } from "node:fs"
+import { syncBuiltinESMExports } from "node:module"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, it } from "@effect/vitest"
@@ -54,6 +55,10 @@ const startNode = Effect.gen(function* () {
   }
   return { books, state, ledger, settler, onDisk, stop: Scope.close(scope, Exit.void), dataDir }
 })
+
+const failing = (done: unknown): void => {
+  if (typeof done === "function") setImmediate(() => done(new Error("EIO: i/o error, write")))
+}
 
 const withReply = (settlement: Settlement): Settlement => ({ ...settlement, reply: { sealed: "AAAA" } })
 const balanceOf = (books: MemoryBooks) => books.balance(orgId, "USD")
@@ -187,6 +192,65 @@ describe("a reply after the journal", () => {
       expect(settling.filter((each) => each.pollUnsafe() === undefined)).toHaveLength(1)
       yield* TestClock.adjust("3 seconds")
       yield* Effect.forEach(settling, Fiber.join)
+    }).pipe(Effect.scoped),
+  )
+
+  it.effect(
+    "comes after the books if the disk hangs, or cannot be written, with the balance that is kept with it",
+    () =>
+      Effect.gen(function* () {
+        const { books, ledger, settler } = yield* startNode
+        const [first, second] = [
+          yield* ledger.hold(holdOf(orgId, 5n * unit, "hangs")),
+          yield* ledger.hold(holdOf(orgId, 5n * unit, "fails")),
+        ]
+        // The books know more than this node.
+        yield* ledger.topup({ id: "more", orgId, currency: "USD", amount: 50n * unit })
+        const { fdatasync, write } = fs
+        const told: Array<unknown> = []
+        try {
+          Object.assign(fs, { write: (...args: ReadonlyArray<unknown>) => failing(args.at(-1)) })
+          syncBuiltinESMExports()
+          told.push(yield* settler.settle(withReply(settlementOf(second, 2n * unit))))
+          Object.assign(fs, { write, fdatasync: () => {} })
+          syncBuiltinESMExports()
+          told.push(yield* settler.settle(withReply(settlementOf(first, 2n * unit))))
+        } finally {
+          Object.assign(fs, { write, fdatasync })
+          syncBuiltinESMExports()
+        }
+        expect(balanceOf(books)).toBe(146n * unit)
+        const kept = yield* Effect.forEach(["fails", "hangs"], (id) => ledger.requestState(orgId, "key", id))
+        const balances = kept.map((state) => (state._tag === "Billed" ? state.reply?.balance : undefined))
+        expect(told).toEqual(balances.map((balance) => ({ _tag: "Settled", balance })))
+      }).pipe(Effect.scoped),
+  )
+
+  it.effect("answers a repeated request before the books know it", () =>
+    Effect.gen(function* () {
+      const { state, ledger, settler } = yield* startNode
+      const [whole, stream] = [
+        yield* ledger.hold(holdOf(orgId, 5n * unit, "whole")),
+        yield* ledger.hold(holdOf(orgId, 5n * unit, "stream")),
+      ]
+      state.isAway = true
+      yield* settler.settle(withReply(settlementOf(whole, 2n * unit)))
+      yield* settler.settle(settlementOf(stream, unit))
+      const reply = { sealed: "AAAA", balance: 98n * unit }
+      expect(settler.inJournal(orgId, "key", "whole")).toEqual({ _tag: "Billed", ref: whole.ref, reply })
+      expect(settler.inJournal(orgId, "key", "stream")).toEqual({ _tag: "Billed", ref: stream.ref, reply: undefined })
+      for (const [org, key, id] of [
+        [orgId, "key", "other"],
+        [orgId, "other", "whole"],
+        ["other", "key", "whole"],
+      ] as const) {
+        expect(settler.inJournal(org, key, id)).toBeUndefined()
+      }
+      // A hold knows of them too.
+      expect((yield* ledger.hold(holdOf(orgId, unit))).balance).toBe(97n * unit)
+      state.isAway = false
+      yield* TestClock.adjust("5 seconds")
+      expect(settler.inJournal(orgId, "key", "whole")).toBeUndefined()
     }).pipe(Effect.scoped),
   )
 
