@@ -68,9 +68,9 @@ export class Overload extends Context.Service<
         const now = performance.now()
         isShort = isMemoryShort(now)
         if (now - windowSinceMs >= waitWindowMs) {
-          const { orgs, seen, leastMs, usualMs, peak } = waiting.turn(nextOwn)
-          // If one organisation waits, it may be for its own rows, and has less room for itself.
-          const isConclusive = orgs > 1 && seen >= minCallsToJudge
+          const { orgs, active, seen, leastMs, usualMs, peak } = waiting.turn(nextOwn)
+          // One of several that waits may do so for its own rows, and has less room for itself.
+          const isConclusive = (orgs > 1 || active === 1) && seen >= minCallsToJudge
           waitPressure = isConclusive ? leastMs / shedWaitMs : 0
           if (isConclusive) {
             maxWaiting = Math.min(maxOpenExchanges, nextMaxWaiting(maxWaiting, usualMs / shedWaitMs, peak))
@@ -109,6 +109,8 @@ class Entered implements Waiting {
   readonly #org: string
   readonly #longMs: number
   #sinceMs = performance.now()
+  /** The wait before the last pause. */
+  #beforeMs = 0
   #state: "waiting" | "paused" | "ended" = "waiting"
 
   constructor(calls: WaitingCalls, org: string, longMs: number) {
@@ -120,6 +122,7 @@ class Entered implements Waiting {
 
   pause(): void {
     if (this.#state !== "waiting") return
+    this.#beforeMs = this.#waitedMs()
     this.#state = "paused"
     this.#calls.leave(this.#org)
   }
@@ -132,18 +135,22 @@ class Entered implements Waiting {
   }
 
   held(): void {
-    if (this.#state === "waiting") this.#calls.held(this.#org, performance.now() - this.#sinceMs)
+    if (this.#state === "waiting") this.#calls.held(this.#org, this.#waitedMs())
     this.#state = "ended"
   }
 
   over(): void {
-    const waitedMs = performance.now() - this.#sinceMs
+    const waitedMs = this.#waitedMs()
     if (this.#state === "waiting") {
       // A call that is refused at once has not waited.
       if (waitedMs > this.#longMs) this.#calls.failed(this.#org, waitedMs)
       else this.#calls.leave(this.#org)
     }
     this.#state = "ended"
+  }
+
+  #waitedMs(): number {
+    return this.#beforeMs + performance.now() - this.#sinceMs
   }
 }
 

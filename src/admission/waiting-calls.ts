@@ -13,12 +13,16 @@ interface Lane {
   sumMs: number
   /** The number that may wait. */
   most: number
+  /** Windows since its last call. */
+  idle: number
 }
 
 /** Waits of a window. */
 export interface Waits {
   /** Organisations with a wait that ended. */
   readonly orgs: number
+  /** Organisations with a call in the last windows. */
+  readonly active: number
   /** Calls that got their hold. */
   readonly seen: number
   /** The shortest wait, in ms; infinite if there is none. */
@@ -27,6 +31,9 @@ export interface Waits {
   readonly usualMs: number
   readonly peak: number
 }
+
+/** Windows for which an organisation without calls is remembered: ten seconds. */
+const remembered = 50
 
 export class WaitingCalls {
   readonly #lanes = new Map<string, Lane>()
@@ -39,10 +46,11 @@ export class WaitingCalls {
   enter(org: string): void {
     let lane = this.#lanes.get(org)
     if (lane === undefined) {
-      lane = { waiting: 0, peak: 0, seen: 0, sumMs: 0, most: Number.POSITIVE_INFINITY }
+      lane = { waiting: 0, peak: 0, seen: 0, sumMs: 0, most: Number.POSITIVE_INFINITY, idle: 0 }
       this.#lanes.set(org, lane)
     }
     lane.waiting++
+    lane.idle = 0
     if (lane.waiting > lane.peak) lane.peak = lane.waiting
     this.count++
     if (this.count > this.#peak) this.#peak = this.count
@@ -92,7 +100,7 @@ export class WaitingCalls {
         const averageMs = lane.sumMs / lane.seen
         averages.push(averageMs)
         lane.most = next(lane.most, averageMs, lane.peak)
-      } else if (lane.waiting === 0) this.#lanes.delete(org)
+      } else if (lane.waiting === 0 && lane.idle++ > remembered) this.#lanes.delete(org)
       lane.seen = 0
       lane.sumMs = 0
       lane.peak = lane.waiting
@@ -100,6 +108,7 @@ export class WaitingCalls {
     averages.sort((a, b) => a - b)
     const waits = {
       orgs: averages.length,
+      active: this.#lanes.size,
       seen: this.#seen,
       leastMs: this.#leastMs,
       usualMs: averages[(averages.length - 1) >> 2] ?? 0,

@@ -65,8 +65,9 @@ describe("calls that wait", () => {
   it("leave nothing behind: an organisation without calls is forgotten, and has all of its room again", () => {
     const calls = new WaitingCalls()
     for (let org = 0; org < 1000; org++) wait(calls, `org_${org}`, 20, 700)
-    calls.turn(next)
-    calls.turn(next)
+    expect(calls.turn(next)).toMatchObject({ orgs: 1000, active: 1000 })
+    for (let window = 0; window < 52; window++) calls.turn(next)
+    expect(calls.turn(next)).toMatchObject({ orgs: 0, active: 0 })
     expect(calls.count).toBe(0)
     for (let at = 0; at < 100; at++) calls.enter("org_1")
     expect(calls.hasRoom("org_1")).toBe(true)
