@@ -2,14 +2,13 @@
  * An exchange as a busy installation has it: three limits, two policies, a tag, webhooks and an export, beside one with none of
  * them. The busy gateway has a database of its own on the same server, because webhooks and exports are for all its callers.
  */
-import { randomUUID } from "node:crypto"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { costs, nothing, ratioByRound } from "./costs.ts"
 import { drive } from "./load.ts"
 import type { Scenario } from "./scenario.ts"
-import { watchDatabase } from "./stores.ts"
+import { createDatabase, watchDatabase } from "./stores.ts"
 
 const headers = { "x-svc-key-id": "key_busy", "x-svc-key": "secret" }
 
@@ -46,14 +45,11 @@ export const busy: Scenario = async ({ weir, another, catalogue }, { rounds, sca
   if (server === undefined) return []
   const folder = mkdtempSync(join(tmpdir(), "weir-busy-"))
   const database = watchDatabase(server)
+  const own = await createDatabase(database, server)
   try {
-    const name = `weir_busy_${randomUUID().replaceAll("-", "")}`
-    await database.query(`create database ${name}`)
-    const url = new URL(server)
-    url.pathname = `/${name}`
     writeFileSync(join(folder, "catalogue.yaml"), withParts(catalogue, folder))
     const gateway = await another({
-      SVC_DATABASE_URL: url.href,
+      SVC_DATABASE_URL: own.url,
       SVC_CATALOGUE: join(folder, "catalogue.yaml"),
       WEIR_BENCH_HOOK: `whsec_${Buffer.alloc(24).toString("base64")}`,
     })
@@ -75,6 +71,7 @@ export const busy: Scenario = async ({ weir, another, catalogue }, { rounds, sca
       },
     ]
   } finally {
+    await own.drop()
     await database.close()
     rmSync(folder, { recursive: true, force: true })
   }

@@ -1,7 +1,7 @@
 /** Ninety days of usage: how long summaries of it take, and how long folding it by the hour took. */
-import { createHash, randomUUID } from "node:crypto"
+import { createHash } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
-import { watchDatabase } from "./stores.ts"
+import { createDatabase, watchDatabase } from "./stores.ts"
 import type { Subjects } from "./subjects.ts"
 
 const adminKey = "wa_bench"
@@ -21,14 +21,12 @@ export interface History {
 
 /** @param records usage records, spread evenly over ninety days and 40 organisations */
 export const measureHistory = async (subjects: Subjects, records: number): Promise<History> => {
-  const server = new URL(process.env["SVC_TEST_DATABASE_URL"] ?? "")
-  const outer = watchDatabase(server.href)
-  const name = `weir_bench_${randomUUID().replaceAll("-", "")}`
-  await outer.query(`create database ${name}`)
-  server.pathname = `/${name}`
-  const inner = watchDatabase(server.href)
+  const server = process.env["SVC_TEST_DATABASE_URL"] ?? ""
+  const outer = watchDatabase(server)
+  const own = await createDatabase(outer, server)
+  const inner = watchDatabase(own.url)
   const variables = {
-    SVC_DATABASE_URL: server.href,
+    SVC_DATABASE_URL: own.url,
     SVC_ADMIN_KEY_SHA256: createHash("sha256").update(adminKey).digest("hex"),
   }
   const started: Array<number> = []
@@ -77,7 +75,7 @@ export const measureHistory = async (subjects: Subjects, records: number): Promi
       }
     }
     await inner.close()
-    await outer.query(`drop database ${name} with (force)`)
+    await own.drop()
     await outer.close()
   }
 }

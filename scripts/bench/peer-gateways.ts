@@ -19,11 +19,12 @@ export interface Peer {
   readonly headers: (vendor: string) => Readonly<Record<string, string>>
 }
 
-const run = (command: string, ...args: ReadonlyArray<string>): string => {
-  const { status, stdout, stderr } = spawnSync(command, args, { cwd: folder, encoding: "utf8" })
-  if (status !== 0) throw new Error(`${command} ${args.join(" ")} failed: ${stderr}`)
+const runIn = (cwd: string, command: string, ...args: ReadonlyArray<string>): string => {
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: "utf8" })
+  if (status !== 0) throw new Error(`${command} ${args.join(" ")} failed: ${stderr.slice(-2000)}`)
   return stdout
 }
+const run = (command: string, ...args: ReadonlyArray<string>): string => runIn(folder, command, ...args)
 
 const portkey: Peer = {
   name: "Portkey",
@@ -81,8 +82,7 @@ const aisix: Peer = {
   install: () => {
     // Without the runtime of a model for guardrails, which the build would download.
     const build = ["build", "--release", "--locked", "-p", "aisix-server", "--no-default-features", "--bin", "aisix"]
-    const { status, stderr } = spawnSync("cargo", build, { cwd: aisixSource, encoding: "utf8" })
-    if (status !== 0) throw new Error(`cargo build failed: ${stderr.slice(-2000)}`)
+    runIn(aisixSource, "cargo", ...build)
     return /^version = "(.*)"$/m.exec(readFileSync(join(aisixSource, "Cargo.toml"), "utf8"))?.[1] ?? "unknown"
   },
   command: (port, vendor) => {
@@ -119,12 +119,8 @@ const gomodel: Peer = {
   name: "GoModel",
   lacks: "holds before a call (usage is counted afterwards, with floats), idempotency",
   install: () => {
-    const { status, stderr } = spawnSync("go", ["build", "-o", "gomodel-server", "./cmd/gomodel"], {
-      cwd: gomodelSource,
-      encoding: "utf8",
-    })
-    if (status !== 0) throw new Error(`go build failed: ${stderr.slice(-2000)}`)
-    return spawnSync("git", ["describe", "--tags", "--always"], { cwd: gomodelSource, encoding: "utf8" }).stdout.trim()
+    runIn(gomodelSource, "go", "build", "-o", "gomodel-server", "./cmd/gomodel")
+    return runIn(gomodelSource, "git", "describe", "--tags", "--always").trim()
   },
   command: (port, vendor) => {
     const home = join(folder, "gomodel")

@@ -1,5 +1,5 @@
 /** Organisations as rows of a PostgreSQL server: what a gateway costs with as many of them, when few are active. */
-import { createHash, randomUUID } from "node:crypto"
+import { createHash } from "node:crypto"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { cpuSeconds, drive, type Endpoint, median, residentBytes } from "./load.ts"
 import { preloaded } from "./preloaded.ts"
-import { watchDatabase } from "./stores.ts"
+import { createDatabase, watchDatabase } from "./stores.ts"
 import type { Subjects, Weir } from "./subjects.ts"
 
 const adminKey = "wa_bench"
@@ -33,18 +33,16 @@ export interface Stored {
 
 /** @param orgs organisations, each with an application, a key and money; at most 20,000 of them are active */
 export const measureStored = async (subjects: Subjects, orgs: number, scale: number): Promise<Stored> => {
-  const server = new URL(process.env["SVC_TEST_DATABASE_URL"] ?? "")
-  const outer = watchDatabase(server.href)
-  const name = `weir_bench_${randomUUID().replaceAll("-", "")}`
-  await outer.query(`create database ${name}`)
-  server.pathname = `/${name}`
-  const inner = watchDatabase(server.href)
+  const server = process.env["SVC_TEST_DATABASE_URL"] ?? ""
+  const outer = watchDatabase(server)
+  const own = await createDatabase(outer, server)
+  const inner = watchDatabase(own.url)
   const dir = mkdtempSync(join(tmpdir(), "weir-stored-"))
   const delay = join(dir, "delay")
   const started: Array<Weir> = []
   const start = async () => {
     const weir = await subjects.another({
-      SVC_DATABASE_URL: server.href,
+      SVC_DATABASE_URL: own.url,
       SVC_ADMIN_KEY_SHA256: createHash("sha256").update(adminKey).digest("hex"),
       NODE_OPTIONS: `--import ${fileURLToPath(new URL("./loop-delay.ts", import.meta.url))}`,
       BENCH_LOOP_DELAY: delay,
@@ -144,7 +142,7 @@ export const measureStored = async (subjects: Subjects, orgs: number, scale: num
   } finally {
     for (const weir of started) if (isRunning(weir.pid)) await stop(weir)
     await inner.close()
-    await outer.query(`drop database ${name} with (force)`)
+    await own.drop()
     await outer.close()
     rmSync(dir, { recursive: true, force: true })
   }

@@ -1,4 +1,5 @@
 /** Watches the stores of a bench: what they use and wait for. */
+import { randomUUID } from "node:crypto"
 import { readdirSync } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
 import * as PgClient from "@effect/sql-pg/PgClient"
@@ -54,6 +55,15 @@ export const watchDatabase = (url: string) => {
     },
     close: () => runtime.dispose(),
   }
+}
+
+/** Creates a database beside the one of a session. @param url of that one */
+export const createDatabase = async (session: Pick<Database, "query">, url: string) => {
+  const name = `weir_bench_${randomUUID().replaceAll("-", "")}`
+  await session.query(`create database ${name}`)
+  const own = new URL(url)
+  own.pathname = `/${name}`
+  return { url: own.href, drop: () => session.query(`drop database ${name} with (force)`) }
 }
 
 export type Database = ReturnType<typeof watchDatabase>
