@@ -15,8 +15,8 @@ export const allEdits: ReadonlyArray<Edit> = [
   ...edits(
     "src/money/journal/journal.ts",
     ["settlements.length === 0 || (yield* write(settlements))", "true"],
-    ["          file.pending++\n", ""],
-    ["          if (entry.file !== undefined) entry.file.pending--\n", ""],
+    ["      file.pending++\n", ""],
+    ["      if (entry.file !== undefined) entry.file.pending--\n", ""],
     ["      if (file !== undefined) file.pending--\n", ""],
     ["[asking, next.filter(isPending)]", "[asking, next]"],
   ),

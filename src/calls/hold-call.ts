@@ -41,10 +41,7 @@ export const hold = Effect.fnUntraced(function* <Request extends CallRequest, Bo
   const catalogue = services.catalogue.current()
   const task = yield* Effect.fromResult(kind.plan({ services, requestId, request, caller, catalogue, nowMs, reply }))
   reply.marked = task.marked
-  // The time of an engine is no wait for the gateway's own stores.
-  admitted.waiting.pause()
   const { denial, hits, refusal } = yield* reviewInbound(admitted, kind, request)
-  admitted.waiting.resume()
   admitted.hits.push(...hits)
   if (refusal !== undefined) return yield* refusal
   if (denial !== undefined) {
@@ -62,7 +59,7 @@ export const hold = Effect.fnUntraced(function* <Request extends CallRequest, Bo
 })
 
 const reviewInbound = <Request extends CallRequest, Body extends object>(
-  { services: { review }, call: { caller }, about }: AdmittedCall<Body>,
+  { services: { review }, call: { caller }, about, waiting }: AdmittedCall<Body>,
   kind: Kind<Request, Body>,
   request: Request,
 ): Effect.Effect<Verdict> => {
@@ -75,10 +72,18 @@ const reviewInbound = <Request extends CallRequest, Body extends object>(
   if (inbound.length === 0 && !isRead) return Effect.succeed(nothingFound)
   const reviewed = kind.reviewed(request)
   const text = typeof reviewed === "string" ? onlyWords(() => reviewed) : reviewed
-  if (about === undefined || !isRead) return review.judge(inbound, "request", text, about)
+  // The time of an engine is no wait for the gateway's own stores.
+  const judged = Effect.suspend(() => {
+    waiting.pause()
+    return Effect.ensuring(
+      review.judge(inbound, "request", text, about),
+      Effect.sync(() => waiting.resume()),
+    )
+  })
+  if (about === undefined || !isRead) return judged
   return Effect.flatMap(text(read), (earlier) => {
     about.earlier = endOf(earlier)
-    return review.judge(inbound, "request", text, about)
+    return judged
   })
 }
 

@@ -27,7 +27,7 @@ export const makeFollowing = (
     yield* Effect.addFinalizer(() => FiberSet.awaitEmpty(fibers))
 
     let together: Deferred.Deferred<void> | undefined
-    const begin = (due: Deferred.Deferred<void>) =>
+    const release = (due: Deferred.Deferred<void>) =>
       Effect.sync(() => {
         together = undefined
         Deferred.doneUnsafe(due, Effect.void)
@@ -36,7 +36,7 @@ export const makeFollowing = (
     const waitForOthers = Effect.suspend(() => {
       if (together === undefined) {
         together = Deferred.makeUnsafe<void>()
-        run(Effect.delay(begin(together), followEveryMs))
+        run(Effect.delay(release(together), followEveryMs))
       }
       return Deferred.await(together)
     })

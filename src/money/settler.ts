@@ -142,9 +142,9 @@ export class Settler extends Context.Service<
       return Settler.of({
         deferred,
         inJournal: (orgId, keyId, requestId) => {
-          const found = journal
-            .pending()
-            .find(({ hold }) => hold.requestId === requestId && hold.keyId === keyId && hold.orgId === orgId)
+          const found = journal.find(
+            ({ hold }) => hold.requestId === requestId && hold.keyId === keyId && hold.orgId === orgId,
+          )
           return found && billedBy(found)
         },
         settle: (settlement, options = {}) =>

@@ -10,7 +10,7 @@ import { type Hold, type HoldRequest, Ledger } from "../../src/money/ledger.ts"
 import { layerPostgres } from "../../src/money/ledger-postgres.ts"
 import { LedgerStore, LedgerStores, oneStore } from "../../src/money/ledger-store.ts"
 import { RecallChannel } from "../../src/money/recalls.ts"
-import type { Settlement } from "../../src/money/settlement.ts"
+import type { KeptFacts, Settlement } from "../../src/money/settlement.ts"
 import type { UsageRecord } from "../../src/money/usage-record.ts"
 import { dayOf } from "../../src/protocol/values/utc8.ts"
 import { layerDatabase } from "../../src/store/database.ts"
@@ -54,6 +54,20 @@ export const record: UsageRecord = {
   stop: "end",
   cacheNetSaving: -5n,
 }
+
+/** A response that is kept. */
+export const keptResponse = {
+  id: "resp_1",
+  day: "2026-11-29",
+  app: "app",
+  person: "",
+  endUser: "",
+  model: "main",
+  state: "completed" as const,
+  eraseAt: 1_800_000_000_000,
+  items: [],
+  sealed: "AAAA",
+} satisfies KeptFacts
 
 export const fund = (amount: bigint) =>
   Effect.gen(function* () {

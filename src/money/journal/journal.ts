@@ -15,6 +15,8 @@ import { readJournal } from "./read-journal.ts"
 export interface Journal {
   /** Settlements that are not in the ledger yet, oldest first. */
   readonly pending: () => ReadonlyArray<Settlement>
+  /** The first of them that is wanted. */
+  readonly find: (isWanted: (settlement: Settlement) => boolean) => Settlement | undefined
   /** Their number. */
   readonly size: () => number
   /**
@@ -93,14 +95,14 @@ export const openJournal = (folder: string, room = 0, oldestMs = 0): Effect.Effe
       for (const [at, entry] of entries.entries()) {
         // One that has no line is in memory only: it must not keep the others from the disk.
         if (lines[at] === "") report(new Error("a settlement cannot be encoded, and is in memory only"))
-        else {
-          // It may be in the books by now.
-          if (!isPending(entry)) continue
-          if (entry.file !== undefined) entry.file.pending--
-          entry.file = file
-          file.pending++
-        }
+        // It may be in the books by now.
+        else if (isPending(entry)) place(entry, file)
       }
+    }
+    const place = (entry: Pending, file: JournalFile): void => {
+      if (entry.file !== undefined) entry.file.pending--
+      entry.file = file
+      file.pending++
     }
     const report = (cause: unknown): void => {
       runFork(Effect.logError("The settlement journal cannot be written", cause, { waiting: next.length }))
@@ -160,32 +162,29 @@ export const openJournal = (folder: string, room = 0, oldestMs = 0): Effect.Effe
       next.push(entry)
       return entry
     }
-    /** Nobody waits for a disk that hangs. */
-    const append = (settlement: Settlement): Effect.Effect<boolean> =>
-      Effect.callback((resume) => {
-        const entry = add(settlement)
-        const late = setTimeout(() => resume(Effect.succeed(false)), longestWaitMs)
-        ask(() => {
-          clearTimeout(late)
-          resume(Effect.succeed(entry.file !== undefined))
-        })
-      })
-    const appendAll = (settlements: ReadonlyArray<Settlement>): Effect.Effect<boolean> =>
+    /** @param waitMs the time after which they are not waited for any more; absent: until they are written */
+    const append = (settlements: ReadonlyArray<Settlement>, waitMs?: number): Effect.Effect<boolean> =>
       Effect.callback((resume) => {
         const entries = settlements.map(add)
-        ask(() => resume(Effect.succeed(entries.every(({ file }) => file !== undefined))))
+        const late = waitMs === undefined ? undefined : setTimeout(() => resume(Effect.succeed(false)), waitMs)
+        ask(() => {
+          clearTimeout(late)
+          resume(Effect.succeed(entries.every(({ file }) => file !== undefined)))
+        })
       })
 
     for (const name of readdirSync(folder).filter((name) => name.endsWith(".journal"))) {
       const path = join(folder, name)
       if (own.includes(path)) continue
-      const torn = yield* takeOver(path, oldestMs, appendAll)
+      const torn = yield* takeOver(path, oldestMs, append)
       if (torn > 0) yield* Effect.logError("A journal has lines that cannot be read", { path, lines: torn })
     }
     return {
       pending: () => Array.from(pending.values(), ({ settlement }) => settlement),
       size: () => pending.size,
-      append,
+      find: (isWanted) => pending.values().find(({ settlement }) => isWanted(settlement))?.settlement,
+      // Nobody waits for a disk that hangs.
+      append: (settlement) => append([settlement], longestWaitMs),
       write: Effect.callback((resume) => {
         if (writing === undefined) turn(true)
         if (next.length === 0) resume(Effect.succeed(true))

@@ -31,6 +31,14 @@ const journalsIn = (folder: string) =>
   readdirSync(folder)
     .filter((name) => name.endsWith(".journal"))
     .map((name) => join(folder, name))
+/** A journal with two settlements, a and b, and the content of its file. */
+const withTwo = (folder: string) =>
+  Effect.gen(function* () {
+    const journal = yield* openJournal(folder, room)
+    for (const ref of ["a", "b"]) yield* journal.append(settlement(ref))
+    const path = journalsIn(folder).find((each) => readJournal(each).settlements.length === 2) ?? ""
+    return { journal, path, whole: readFileSync(path) }
+  })
 const refsIn = (folder: string) =>
   journalsIn(folder)
     .flatMap((path) => readJournal(path).settlements)
@@ -131,11 +139,7 @@ describe("a journal with room", () => {
 
   it.live("that was cut off at any byte of its last write gives back every line before it", () =>
     Effect.gen(function* () {
-      const folder = newFolder()
-      const journal = yield* openJournal(folder, room)
-      for (const ref of ["a", "b"]) yield* journal.append(settlement(ref))
-      const path = journalsIn(folder).find((each) => readJournal(each).settlements.length === 2) ?? ""
-      const whole = readFileSync(path)
+      const { journal, path, whole } = yield* withTwo(newFolder())
       yield* journal.append(settlement("c"))
       const after = readFileSync(path)
       const [from, to] = [whole.indexOf(0), after.indexOf(0)]
@@ -151,11 +155,7 @@ describe("a journal with room", () => {
 
   it.live("that was being cleared has no settlement, and no line that cannot be read", () =>
     Effect.gen(function* () {
-      const folder = newFolder()
-      const journal = yield* openJournal(folder, room)
-      for (const ref of ["a", "b"]) yield* journal.append(settlement(ref))
-      const path = journalsIn(folder).find((each) => readJournal(each).settlements.length === 2) ?? ""
-      const whole = readFileSync(path)
+      const { whole } = yield* withTwo(newFolder())
       const copy = join(newFolder(), "cleared.journal")
       for (let cut = 1; cut < whole.indexOf(0); cut++) {
         writeFileSync(copy, Buffer.concat([Buffer.alloc(cut), whole.subarray(cut)]))

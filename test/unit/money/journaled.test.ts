@@ -14,7 +14,7 @@ import { Settler } from "../../../src/money/settler.ts"
 import { StoreUnavailable } from "../../../src/store/unavailable.ts"
 import { MemoryBooks, makeStore } from "../../../src/testing/ledger-store-memory.ts"
 import { layerTestConfig } from "../../../src/testing/stores.ts"
-import { holdOf, ledgerOver, settlementOf, unit } from "../../support/books.ts"
+import { holdOf, keptResponse, ledgerOver, settlementOf, unit } from "../../support/books.ts"
 
 const orgId = "org"
 const folders: Array<string> = []
@@ -137,18 +137,6 @@ describe("a reply after the journal", () => {
     Effect.gen(function* () {
       const { state, ledger, settler, onDisk } = yield* startNode
       const hold = yield* ledger.hold(holdOf(orgId, 5n * unit))
-      const kept = {
-        id: "resp_1",
-        day: "2026-11-29",
-        app: "app",
-        person: "",
-        endUser: "",
-        model: "main",
-        state: "completed" as const,
-        eraseAt: 1_800_000_000_000,
-        items: [],
-        sealed: "AAAA",
-      }
       const job = {
         id: "job",
         kind: "video",
@@ -161,7 +149,7 @@ describe("a reply after the journal", () => {
       const plain = settlementOf(hold, unit)
       state.slowMs = 1000
       for (const settlement of [
-        { ...plain, kept },
+        { ...plain, kept: keptResponse },
         { ...plain, job },
         { ...plain, hold: { ...hold, node: "batch:b" } },
       ]) {

@@ -29,6 +29,7 @@ import type { HoldFacts, Settlement } from "../../../src/money/settlement.ts"
 import { Settler } from "../../../src/money/settler.ts"
 import { StoreUnavailable } from "../../../src/store/unavailable.ts"
 import { layerTestConfig } from "../../../src/testing/stores.ts"
+import { keptResponse } from "../../support/books.ts"
 
 const folders: Array<string> = []
 const folder = () => {
@@ -130,16 +131,7 @@ describe("the journal", () => {
     Effect.gen(function* () {
       const path = folder()
       const kept = {
-        id: "resp_1",
-        day: "2026-11-29",
-        app: "app",
-        person: "",
-        endUser: "",
-        model: "main",
-        state: "completed" as const,
-        eraseAt: 1_800_000_000_000,
-        items: [],
-        sealed: "AAAA",
+        ...keptResponse,
         conversation: { id: "conv_1", items: [{ id: "msg_1", sealed: "BBBB" }] },
       }
       yield* Effect.scoped(Effect.flatMap(openJournal(path), ({ append }) => append({ ...settlement("a"), kept })))
